@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from selfroute.errors import ConfigurationError
 from selfroute.evaluation import looking, runs
@@ -137,39 +138,27 @@ def _judge_of(given: Any, pipeline: Pipeline, *, name: str | None, priced_as: st
     priced = PricedModel.parse("judge_priced_as", priced_as) if priced_as else None
     if given is True:
         return pipeline.judge(priced)
-    # As below: a framework that is not imported cannot have made it.
-    if "langchain_core" in sys.modules:
-        from langchain_core.runnables import Runnable  # noqa: PLC0415
-
-        if isinstance(given, Runnable):
-            from selfroute.evaluation import with_langchain  # noqa: PLC0415
-
-            return with_langchain.judge_with(given, pipeline.kept, name=name, priced_as=priced)
-    if "llama_index.core" in sys.modules:
-        from llama_index.core.llms import LLM  # noqa: PLC0415
-
-        if isinstance(given, LLM):
-            from selfroute.evaluation import with_llamaindex  # noqa: PLC0415
-
-            return with_llamaindex.judge_with(given, pipeline.kept, name=name, priced_as=priced)
+    for framework in _frameworks():
+        if framework.is_model(given):
+            judge: ModelJudge = framework.judge_with(given, pipeline.kept, name=name, priced_as=priced)
+            return judge
     msg = f"judge takes True, a model of LangChain or an LLM of LlamaIndex, not a {type(given).__name__}"
     raise ConfigurationError(msg)
 
 
 def _pipeline_of(given: Any, kept: Replies, name: str | None) -> Pipeline:
-    # A framework that is not imported cannot have made it.
-    if "langchain_selfroute" in sys.modules:
-        from selfroute.evaluation.with_langchain import ChainPipeline, is_chain  # noqa: PLC0415
-
-        if is_chain(given):
-            return ChainPipeline(given, kept, name=name)
-    if "llamaindex_selfroute" in sys.modules:
-        from selfroute.evaluation.with_llamaindex import EnginePipeline, is_engine  # noqa: PLC0415
-
-        if is_engine(given):
-            return EnginePipeline(given, kept, name=name)
+    for framework in _frameworks():
+        if pipeline := framework.pipeline_of(given, kept, name=name):
+            return cast("Pipeline", pipeline)
     msg = (
         f"evaluate takes a SelfRouteChain or a SelfRouteQueryEngine, not a {type(given).__name__}; a chain may be "
         "within with_config, bind or with_retry"
     )
     raise ConfigurationError(msg)
+
+
+def _frameworks() -> Iterator[Any]:
+    """Yield the module of each framework that is imported: no other one can have made what is given."""
+    for framework, module in (("langchain_core", "with_langchain"), ("llama_index.core", "with_llamaindex")):
+        if framework in sys.modules:
+            yield import_module(f"selfroute.evaluation.{module}")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial, reduce
 from operator import add
-from typing import Any, Protocol
+from typing import Any
 
 from selfroute.answerability.gate import Gate
 from selfroute.answerability.graded import GradedGate
@@ -13,6 +14,7 @@ from selfroute.answerability.scores import numbers_of
 from selfroute.calls.host import Host
 from selfroute.calls.memory import Memory
 from selfroute.calls.settings import DOUBT_BELOW, STOP_BELOW, Bounds, Settings
+from selfroute.calls.settings import DOUBT_BELOW, STOP_BELOW, Bounds
 from selfroute.evaluation.hosts import KeptHost, Used
 from selfroute.evaluation.judge import ModelJudge
 from selfroute.evaluation.looks import MOST_DOUBT, SECTIONS, STEPS, Key, Look, Passage, Step, Strategy
@@ -30,7 +32,7 @@ _TOGETHER: tuple[tuple[Step, ...], ...] = (("rag", "sections"), ("graded", "grad
 _DEFAULTS = Bounds(DOUBT_BELOW, STOP_BELOW, sections_below=(DOUBT_BELOW,))
 
 
-class Pipeline(Protocol):
+class Pipeline(ABC):
     """A chain or an engine to evaluate; it is called from several threads at once.
 
     Attributes:
@@ -40,11 +42,12 @@ class Pipeline(Protocol):
         name: The user's name for it; None if models are known by the names that they report.
     """
 
-    settings: Settings
-    has_own_prompt: bool
-    kept: Replies
-    name: str | None
+    def __init__(self, parts: Any, kept: Replies, *, name: str | None, has_own_prompt: bool) -> None:
+        """Keep the parts of a chain or an engine."""
+        self.settings, self.has_own_prompt, self.kept, self.name = parts.settings, has_own_prompt, kept, name
+        self._models, self._memory, self._one_model = parts.models, parts.memory, parts.one_model
 
+    @abstractmethod
     def ask(self, options: Mapping[str, Any], given: Any, wrap: Wrap) -> Answer:
         """Answer a question with other options, through a wrapped host.
 
@@ -54,6 +57,7 @@ class Pipeline(Protocol):
             wrap: Wraps the host of the question.
         """
 
+    @abstractmethod
     def check_numbers(self, options: Mapping[str, Any]) -> None:
         """Check that the first prompt asks for the two numbers that options need.
 
@@ -61,11 +65,24 @@ class Pipeline(Protocol):
             ConfigurationError: It does not.
         """
 
+    @staticmethod
+    @abstractmethod
+    def name_of(llm: Any, /) -> PricedModel:
+        """Return the name that a model reports."""
+
+    @staticmethod
+    @abstractmethod
+    def judge_with(llm: Any, kept: Replies, **options: Any) -> ModelJudge:
+        """Make a judge of a model; the options are those of `ModelJudge`."""
+
     def models(self) -> Mapping[Route, PricedModel]:
         """Return the names by which the models of the steps are known."""
+        return {step: self.name_of(model) for step, model in self._models.items()}
 
     def priced(self) -> Mapping[Route, PricedModel]:
         """Return the models that those of the steps are priced as."""
+        declared = partial(self.settings.declared_model, shared=self._one_model)
+        return {step: declared(step) or model for step, model in self.models().items()}
 
     def judge(self, priced_as: PricedModel | None = None, *, title: str | None = None) -> ModelJudge:
         """Return the model that reads whole documents as a judge.
@@ -74,6 +91,14 @@ class Pipeline(Protocol):
             priced_as: The model that it is priced as; None for what the pipeline prices it as.
             title: Its name for people; None for its own.
         """
+        priced_as = priced_as or self.priced()["long_context"]
+        return self.judge_with(
+            self._models["long_context"], self.kept, name=self.name, title=title, priced_as=priced_as
+        )
+
+    def _trial_memory(self) -> Memory:
+        """Return the memory of one call: it learns nothing, so that no estimate depends on earlier questions."""
+        return Memory(self.name_of, estimate=LongContextEstimate(calibrates=False), said=self._memory.said)
 
 
 def steps_of(strategies: Iterable[Strategy]) -> tuple[Step, ...]:
@@ -210,16 +235,6 @@ def settings_of(pipeline: Pipeline, strategies: Sequence[Strategy]) -> dict[str,
     if set(WITH_SECTIONS) & set(strategies):
         about["sections"] = settings.sections or SECTIONS
     return about
-
-
-def trial_memory(look_up: Callable[[Any], PricedModel], memory: Memory) -> Memory:
-    """Return the memory of one call: it learns nothing, so that no estimate depends on earlier questions.
-
-    Args:
-        look_up: Returns the name of a model.
-        memory: That of the chain or engine, which says each thing once for all calls.
-    """
-    return Memory(look_up, estimate=LongContextEstimate(calibrates=False), said=memory.said)
 
 
 def _passages(host: KeptHost, answer: Answer) -> tuple[Passage, ...]:

@@ -18,15 +18,20 @@ from selfroute.calls.call import Call
 from selfroute.calls.drivers import run
 from selfroute.documents.window import room_in
 from selfroute.evaluation.judge import ModelJudge
-from selfroute.evaluation.looking import Wrap, trial_memory
+from selfroute.evaluation.looking import Pipeline, Wrap
 from selfroute.evaluation.replies import Asker, Replies
 from selfroute.flow import Answer, Route
 from selfroute.usage.prices import PricedModel
 
 
-def is_chain(given: Any) -> bool:
-    """Return whether something is a chain, or what `with_config`, `bind`, `with_retry` and the like return for one."""
-    return isinstance(_inside(given), SelfRouteChain)
+def pipeline_of(given: Any, kept: Replies, *, name: str | None) -> ChainPipeline | None:
+    """Return the pipeline of a chain, or of what `with_config`, `bind`, `with_retry` and the like return for one."""
+    return ChainPipeline(given, kept, name=name) if isinstance(_inside(given), SelfRouteChain) else None
+
+
+def is_model(given: Any) -> bool:
+    """Return whether something can be asked as a model."""
+    return isinstance(given, Runnable)
 
 
 def _inside(given: Any) -> Any:
@@ -40,35 +45,14 @@ def _within(given: Runnable[Any, Any], inner: Runnable[Any, Any]) -> Runnable[An
     return given.model_copy(update={"bound": _within(given.bound, inner)})
 
 
-def judge_with(
-    llm: Runnable[Any, Any],
-    kept: Replies,
-    *,
-    name: str | None = None,
-    title: str | None = None,
-    priced_as: PricedModel | None = None,
-) -> ModelJudge:
-    """Make a judge of a model.
-
-    Args:
-        llm: The model.
-        kept: Keeps its replies.
-        name: As in `evaluate`; it counts only where the model does not report its name.
-        title: The model's name for people; None for its own.
-        priced_as: The model that it is priced as, if not as itself.
-
-    Raises:
-        ConfigurationError: As for `Asker`.
-    """
-    call, model = partial(_call, llm), name_of(llm)
-    return ModelJudge(call, kept, model=model, name=name, title=title, priced_as=priced_as)
+def judge_with(llm: Runnable[Any, Any], kept: Replies, **options: Any) -> ModelJudge:
+    """Make a judge of a model; the options are those of `ModelJudge`."""
+    return ModelJudge(partial(_call, llm), kept, model=name_of(llm), **options)
 
 
-def asker_with(
-    llm: Runnable[Any, Any], kept: Replies, *, name: str | None = None, priced_as: PricedModel | None = None
-) -> Asker:
-    """Return what sends prompts to a model and keeps its replies; arguments and errors are those of `judge_with`."""
-    return Asker(partial(_call, llm), kept, model=name_of(llm), name=name, priced_as=priced_as)
+def asker_with(llm: Runnable[Any, Any], kept: Replies, *, priced_as: PricedModel | None = None) -> Asker:
+    """Return what sends prompts to a model and keeps its replies, as `Asker` does."""
+    return Asker(partial(_call, llm), kept, model=name_of(llm), priced_as=priced_as)
 
 
 def room_for(llm: Runnable[Any, Any], *, window: int | None = None) -> int | None:
@@ -88,26 +72,27 @@ def _call(llm: Runnable[Any, Any], prompt: str) -> MessageTally:
     return tally
 
 
-class ChainPipeline:
-    """Evaluates a chain. The attributes are those of `selfroute.evaluation.looking.Pipeline`."""
+class ChainPipeline(Pipeline):
+    """Evaluates a chain."""
+
+    name_of = staticmethod(name_of)
+    judge_with = staticmethod(judge_with)
 
     def __init__(self, chain: Runnable[Any, Any], kept: Replies, *, name: str | None = None) -> None:
         """Take a chain.
 
         Args:
-            chain: The chain, or bindings around one, for which `is_chain` holds; it is not changed.
+            chain: The chain, or bindings around one; it is not changed.
             kept: Keeps its models' replies.
             name: As in `evaluate`.
         """
         self._bound, self._chain = chain, _inside(chain)
-        parts = self._chain.parts()
-        self.settings, self.has_own_prompt = parts.settings, not self._chain.has_default_rag_prompt
-        self.kept, self.name = kept, name
-        self._models, self._memory, self._one_model = parts.models, parts.memory, parts.one_model
+        has_own_prompt = not self._chain.has_default_rag_prompt
+        super().__init__(self._chain.parts(), kept, name=name, has_own_prompt=has_own_prompt)
 
     def ask(self, options: Mapping[str, Any], given: Any, wrap: Wrap) -> Answer:
-        """Answer a question with other options, through a wrapped host; see `Pipeline`."""
-        changes = {**options, "memory": trial_memory(name_of, self._memory)}
+        """Answer a question with other options, through a wrapped host."""
+        changes = {**options, "memory": self._trial_memory()}
         chain = self._chain.model_copy(update=changes)
 
         def perform(given: Any, config: RunnableConfig, **kwargs: Any) -> tuple[Answer, dict[str, Any]]:
@@ -123,24 +108,10 @@ class ChainPipeline:
         return cast("Answer", answered[0])
 
     def check_numbers(self, options: Mapping[str, Any]) -> None:
-        """Check that the first prompt asks for the two numbers that options need; see `Pipeline`."""
+        """Check that the first prompt asks for the two numbers that options need."""
         parts = self._chain.model_copy(update=dict(options)).parts()
         if not parts.settings.structured:
             prompting.check_numbers("rag_prompt", parts.prompts["rag"])
-
-    def models(self) -> Mapping[Route, PricedModel]:
-        """Return the names by which the models of the steps are known."""
-        return {step: name_of(model) for step, model in self._models.items()}
-
-    def priced(self) -> Mapping[Route, PricedModel]:
-        """Return the models that those of the steps are priced as."""
-        models, declared = self.models(), partial(self.settings.declared_model, shared=self._one_model)
-        return {step: declared(step) or model for step, model in models.items()}
-
-    def judge(self, priced_as: PricedModel | None = None, *, title: str | None = None) -> ModelJudge:
-        """Return the model that reads whole documents as a judge; see `Pipeline`."""
-        priced_as = priced_as or self.priced()["long_context"]
-        return judge_with(self._models["long_context"], self.kept, name=self.name, title=title, priced_as=priced_as)
 
 
 def _answered(call: Call[Any]) -> tuple[Answer, dict[str, Any]]:
