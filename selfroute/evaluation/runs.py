@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import zip_longest
 from typing import Any, Literal, Protocol
 
 from selfroute.error_text import one_line
@@ -74,13 +75,12 @@ def ask_looks(  # noqa: PLR0913 - what there is to choose
     """
     _check_keys(questions)
     parts = [Asked() for _ in questions]
-    lanes, stop, whole = _Lanes(questions), threading.Event(), Asked()
+    stop, whole = threading.Event(), Asked()
     ask = partial(_ask, pipeline_of, steps=steps, judge=judge, given=given or with_choices)
 
-    def work() -> None:
+    def work(number: int) -> None:
         if stop.is_set():
             return
-        number = lanes.take(threading.get_ident())
         try:
             ask(questions[number], parts[number])
         except BaseException:  # whatever ends the run; the provider's errors are among the failures
@@ -93,7 +93,7 @@ def ask_looks(  # noqa: PLR0913 - what there is to choose
 
     threads = ThreadPoolExecutor(concurrency, thread_name_prefix="selfroute-evaluation")
     try:
-        for future in as_completed([threads.submit(work) for _ in questions]):
+        for future in as_completed([threads.submit(work, number) for number in in_turn(questions)]):
             try:
                 future.result()
             except CostCapError as error:  # noqa: PERF203 - once a question
@@ -182,39 +182,18 @@ def _hopeless(parts: Sequence[Asked]) -> str | None:
     return None
 
 
-class _Lanes:
-    """Hands out questions to workers, each document's in turn; safe to use from threads.
+def in_turn(questions: Sequence[Question]) -> list[int]:
+    """Return the order in which questions are asked: those on one document follow one another.
 
     The data sets take turns, so that a run which is cut short has some of each.
     """
-
-    def __init__(self, questions: Sequence[Question]) -> None:
-        lanes: dict[tuple[str, str], deque[int]] = {}
-        for number, question in enumerate(questions):
-            # Without a document of its own, nothing is known of what it will read.
-            key = question.document_id if question.document else f"{question.id} alone"
-            lanes.setdefault((question.dataset, key), deque()).append(number)
-        turns: Counter[str] = Counter()
-        waiting = []
-        for (dataset, _), lane in lanes.items():
-            waiting.append((turns[dataset], lane[0], lane))
-            turns[dataset] += 1
-        self._waiting = deque(lane for *_, lane in sorted(waiting))
-        self._begun: dict[int, deque[int]] = {}
-        self._lock = threading.Lock()
-
-    def take(self, worker: int) -> int:
-        """Return the position of the question that a worker should ask next.
-
-        A worker stays with the document of its last question. Once no document is left to begin with, it helps with
-        the one that has the most questions left.
-
-        Raises:
-            IndexError: There are no more questions.
-        """
-        with self._lock:
-            lane = self._begun.get(worker)
-            if not lane:
-                lane = self._waiting.popleft() if self._waiting else max(self._begun.values(), key=len, default=deque())
-                self._begun[worker] = lane
-            return lane.popleft()
+    by_document: dict[tuple[str, str], list[int]] = {}
+    for number, question in enumerate(questions):
+        # Without a document of its own, nothing is known of what it will read.
+        key = question.document_id if question.document else f"{question.id} alone"
+        by_document.setdefault((question.dataset, key), []).append(number)
+    by_dataset: dict[str, list[list[int]]] = {}
+    for (dataset, _), numbers in by_document.items():
+        by_dataset.setdefault(dataset, []).append(numbers)
+    turns = zip_longest(*by_dataset.values(), fillvalue=())
+    return [number for turn in turns for numbers in turn for number in numbers]

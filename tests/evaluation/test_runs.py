@@ -1,13 +1,11 @@
-"""A run asks every question for its looks, in lanes of documents, and scores only what came back."""
+"""A run asks every question for its looks, document by document, and scores only what came back."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from decimal import Decimal
-from random import Random
 from typing import Any
 
 import pytest
@@ -22,7 +20,7 @@ from selfroute.errors import ConfigurationError, InputError
 from selfroute.evaluation.metrics import METRICS
 from selfroute.evaluation.questions import Question
 from selfroute.evaluation.replies import Replies
-from selfroute.evaluation.runs import Asked, _Lanes, ask_looks, score_of
+from selfroute.evaluation.runs import Asked, ask_looks, in_turn, score_of
 from selfroute.evaluation.with_langchain import ChainPipeline
 
 STEPS = ("rag", "long_context")
@@ -157,35 +155,15 @@ def on(places: Sequence[tuple[str, str]]) -> list[Question]:
     ]
 
 
-def test_a_worker_stays_with_a_document_and_the_data_sets_take_turns() -> None:
-    lanes = _Lanes(on([("a", "1"), ("a", "2"), ("b", "3"), ("a", "1"), ("b", "3"), ("a", "2")]))
-    assert [lanes.take(1) for _ in range(6)] == [0, 3, 2, 4, 1, 5]
-    with pytest.raises(IndexError):
-        lanes.take(1)
-
-
-def test_who_has_no_document_left_helps_with_the_one_with_the_most_questions() -> None:
-    lanes = _Lanes(on([("a", "1")] * 5 + [("a", "2")]))
-    assert [lanes.take(worker) for worker in (1, 2, 2, 1, 2, 1)] == [0, 5, 1, 2, 3, 4]
+def test_questions_on_a_document_follow_one_another_and_the_data_sets_take_turns() -> None:
+    assert in_turn(on([("a", "1"), ("a", "2"), ("b", "3"), ("a", "1"), ("b", "3"), ("a", "2")])) == [0, 3, 2, 4, 1, 5]
 
 
 def test_questions_without_a_document_of_their_own_come_in_their_order() -> None:
-    lanes = _Lanes([Question("a", str(number), "Who?", ("x",)) for number in range(4)])
-    assert [lanes.take(1) for _ in range(4)] == [0, 1, 2, 3]
-
-
-places = st.tuples(st.sampled_from("ab"), st.sampled_from("1234"))
+    assert in_turn([Question("a", str(number), "Who?", ("x",)) for number in range(4)]) == [0, 1, 2, 3]
 
 
 @examples(100)
-@given(st.lists(places, max_size=30), st.integers(1, 5), st.integers(0, 2**32))
-def test_every_question_is_asked_once(asked: list[tuple[str, str]], workers: int, seed: int) -> None:
-    lanes, random = _Lanes(on(asked)), Random(seed)  # noqa: S311
-    assert sorted(lanes.take(random.randrange(workers)) for _ in asked) == [*range(len(asked))]
-
-
-def test_threads_take_each_question_once() -> None:
-    lanes = _Lanes(on([("a", str(number % 7)) for number in range(2_000)]))
-    with ThreadPoolExecutor(8) as pool:
-        taken = list(pool.map(lambda number: lanes.take(number % 8), range(2_000)))
-    assert sorted(taken) == [*range(2_000)]
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("1234")), max_size=30))
+def test_every_question_is_asked_once(asked: list[tuple[str, str]]) -> None:
+    assert sorted(in_turn(on(asked))) == [*range(len(asked))]
