@@ -20,13 +20,13 @@ _LONG = 20  # a longer word may be broken
 def show_tables(console: Console, tables: Iterable[Table]) -> None:
     """Print tables with their titles and notes.
 
-    A table that is too wide for the console is transposed; one that is too wide either way is split into parts.
+    A table that is too wide for the console is split into parts.
     """
     from rich.text import Text as Styled
 
     for table in tables:
         console.print(Styled(printable(table.title), style="bold"))
-        for part in _fitted(table, console.width):
+        for part in _parts(table, console.width):
             console.print()
             _print(console, part)
         if table.notes:
@@ -57,23 +57,6 @@ def as_plain(sentences: Iterable[str], tables: Iterable[Table]) -> str:
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines()).strip()
 
 
-def _fitted(table: Table, width: int) -> Iterator[Table]:
-    """Yield the table, or it transposed, or parts of it: the first form that fits."""
-    transposed = _transposed(table)
-    if _width(table) <= width:
-        yield table
-    elif _width(transposed) <= width:
-        yield transposed
-    else:
-        yield from _parts(transposed if len(transposed.columns) < len(table.columns) else table, width)
-
-
-def _transposed(table: Table) -> Table:
-    """Return the table with rows for columns; the first column becomes the heads."""
-    heads, *rows = zip(table.columns, *table.rows, strict=True)
-    return Table(table.name, table.title, tuple(as_text(head) for head in heads), tuple(rows))
-
-
 def _parts(table: Table, width: int) -> Iterator[Table]:
     """Split a table: each part has the columns that name the rows, and as many others as fit, at least one."""
     needs, names = _needs(table), list(range(_naming(table, width)))
@@ -98,10 +81,6 @@ def _naming(table: Table, width: int) -> int:
 def _only(table: Table, kept: Sequence[int]) -> Table:
     rows = (tuple(row[index] for index in kept) for row in table.rows)
     return Table(table.name, table.title, tuple(table.columns[index] for index in kept), tuple(rows))
-
-
-def _width(table: Table) -> int:
-    return _sum(_needs(table))
 
 
 def _sum(widths: Sequence[int]) -> int:
