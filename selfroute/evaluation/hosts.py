@@ -98,10 +98,14 @@ class KeptHost:
             except Exception as error:
                 if not heard.ends_with(error):
                     raise
-            counts = heard.usage(lambda: prompt.text, count=settings.count_tokens) or StepUsage(0, 0)
-            replied = heard.model(model)
-            priced = counts.with_cost(cost_of(priced_as or replied, counts))
-            return Reply.of("".join(pieces), priced, replied, ending=heard.ending())
+            return Reply.of(
+                "".join(pieces),
+                heard,
+                prompt=lambda: prompt.text,
+                model=model,
+                priced_as=priced_as,
+                count=settings.count_tokens,
+            )
 
         form = settings.form_of(step) if settings.structured else None
         identity: Mapping[str, Any] = {

@@ -9,11 +9,12 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import asdict, astuple, dataclass, field, fields, replace
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, astuple, dataclass, fields, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 from selfroute.answerability.ending import Ending
 from selfroute.error_text import one_line
@@ -81,15 +82,27 @@ class Reply:
     calls_tool: bool = False
 
     @classmethod
-    def of(cls, text: str, counts: StepUsage, model: PricedModel, *, ending: Ending) -> Reply:
-        """Make one from a model's reply.
+    def of(  # noqa: PLR0913 - what a reply is made of
+        cls,
+        text: str,
+        tally: Tally,
+        *,
+        prompt: Callable[[], str],
+        model: PricedModel,
+        priced_as: PricedModel | None,
+        count: Callable[[str], int] = count_tokens,
+    ) -> Reply:
+        """Make one of what a model replied.
 
         Args:
             text: The text.
-            counts: Its tokens, priced.
-            model: The model that replied.
-            ending: How it ended; it matters only if there is no text.
+            tally: The tally of the call.
+            prompt: Returns the text of the prompt; called only if its tokens have to be estimated.
+            model: The model that was asked.
+            priced_as: The model that it is priced as, if not as itself.
+            count: Counts the tokens of a text.
         """
+        counts, model, ending = tally.usage(prompt, count=count) or StepUsage(0, 0), tally.model(model), tally.ending()
         bare = ending.kind != "complete" and not text.strip()
         how = (ending.reason or ending.kind, ending.refusal, ending.calls_tool) if bare else (None, "", False)
         return cls(
@@ -101,7 +114,7 @@ class Reply:
             counts.cache_write_1h_tokens,
             counts.estimated,
             *(model.name, model.provider, model.url),
-            counts.cost.as_text(),
+            cost_of(priced_as or model, counts).as_text(),
             0.0,
             *how,
         )
@@ -143,14 +156,6 @@ class Reply:
 _FIELDS = frozenset(field.name for field in fields(Reply))
 
 
-@dataclass(slots=True)
-class _Asking:
-    """The threads that want one reply."""
-
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    threads: int = 0
-
-
 class Replies:
     """The replies of a run. Threads may share them: two that ask the same wait for one reply.
 
@@ -184,7 +189,7 @@ class Replies:
         self._path = folder / FILE if folder else None
         self._most, self._pending = max_cost, Decimal(0)
         self._lock, self._first = threading.Lock(), threading.Lock()
-        self._asking: dict[str, _Asking] = {}
+        self._asking: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
         self._replies: dict[str, Reply] = {}
         self._longest: dict[str, int] = {}
         self.spent, self.unpriced, self.asked = Decimal(0), 0, 0
@@ -268,7 +273,8 @@ class Replies:
         with self._lock:
             if key in self._replies:
                 return self._replies[key]
-        with self._one_at_a_time(key):
+            asking = self._asking.setdefault(key, threading.Lock())
+        with asking:
             if key in self._replies:  # another thread asked the same
                 return self._replies[key]
             with self._reserved(step, price) as expected:
@@ -322,54 +328,29 @@ class Replies:
             self.lost.append(Decimal(reply.cost or 0))
 
     @contextmanager
-    def _one_at_a_time(self, key: str) -> Iterator[None]:
-        """Let one thread at a time ask for a reply; what that takes is forgotten with the last of them."""
-        with self._lock:
-            asking = self._asking.setdefault(key, _Asking())
-            asking.threads += 1
-        try:
-            with asking.lock:
-                yield
-        finally:
-            with self._lock:
-                asking.threads -= 1
-                if not asking.threads:
-                    del self._asking[key]
-
-    @contextmanager
     def _reserved(self, step: str, price: Price) -> Iterator[Cost]:
         """Set aside the probable cost of a reply while it is asked for."""
         if self._most is None:
             yield self._expected(step, price)
             return
-        alone = self._wait_for_the_first(step)
-        expected = Decimal(0)
-        try:
+        with ExitStack() as first:
+            if step not in self._longest:
+                first.enter_context(self._first)
+                if step in self._longest:  # another thread was the first
+                    first.close()
             with self._lock:
                 cost = self._expected(step, price)
                 dollars = _known(cost)
                 self._check_room(dollars)
                 self._pending += dollars
-                expected = dollars
-            yield cost
-        finally:
-            with self._lock:
-                self._pending -= expected
-            if alone:
-                self._first.release()
+            try:
+                yield cost
+            finally:
+                with self._lock:
+                    self._pending -= dollars
 
     def _expected(self, step: str, price: Price) -> Cost:
         return price(max(OUTPUT_TOKENS, self._longest.get(step, 0)))
-
-    def _wait_for_the_first(self, step: str) -> bool:
-        """Return whether this is the first reply of its step; if so, the others wait for it."""
-        if step in self._longest:
-            return False
-        self._first.acquire()
-        if step not in self._longest:
-            return True
-        self._first.release()
-        return False
 
     def _check_room(self, dollars: Decimal) -> None:
         if self.unpriced:
@@ -432,10 +413,8 @@ class Asker:
 
         def ask() -> Reply:
             tally = self._call(prompt)
-            counts = tally.usage(lambda: prompt, count=count_tokens) or StepUsage(0, 0)
-            model = tally.model(self.model)
-            priced = counts.with_cost(cost_of(self._priced_as or model, counts))
-            new.append(Reply.of("".join(tally.text), priced, model, ending=tally.ending()))
+            text, priced_as = "".join(tally.text), self._priced_as
+            new.append(Reply.of(text, tally, prompt=lambda: prompt, model=self.model, priced_as=priced_as))
             return new[0]
 
         tokens = count_tokens(prompt)
