@@ -13,7 +13,6 @@ from selfroute.answerability.graded import GradedGate
 from selfroute.answerability.scores import numbers_of
 from selfroute.calls.host import Host
 from selfroute.calls.memory import Memory
-from selfroute.calls.settings import DOUBT_BELOW, STOP_BELOW, Bounds, Settings
 from selfroute.calls.settings import DOUBT_BELOW, STOP_BELOW, Bounds
 from selfroute.evaluation.hosts import KeptHost, Used
 from selfroute.evaluation.judge import ModelJudge

@@ -20,7 +20,7 @@ from selfroute.documents.window import room_in
 from selfroute.evaluation.judge import ModelJudge
 from selfroute.evaluation.looking import Pipeline, Wrap
 from selfroute.evaluation.replies import Asker, Replies
-from selfroute.flow import Answer, Route
+from selfroute.flow import Answer
 from selfroute.usage.prices import PricedModel
 
 

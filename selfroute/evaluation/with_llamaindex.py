@@ -21,8 +21,7 @@ from selfroute.calls.drivers import run
 from selfroute.evaluation.judge import ModelJudge
 from selfroute.evaluation.looking import Pipeline, Wrap
 from selfroute.evaluation.replies import Replies
-from selfroute.flow import Answer, Route
-from selfroute.usage.prices import PricedModel
+from selfroute.flow import Answer
 
 
 def pipeline_of(given: Any, kept: Replies, *, name: str | None) -> EnginePipeline | None:

@@ -14,8 +14,8 @@ from selfroute.evaluation.looks import TITLES, Failure, Key, Measure, Passage, R
 from selfroute.evaluation.pages.bars import Bar, bars_of
 from selfroute.evaluation.pages.evidence import Evidence, Piece, find_evidence, refusal_pieces
 from selfroute.evaluation.questions import Question
-from selfroute.flow import Route
 from selfroute.evaluation.results import Evaluation
+from selfroute.flow import Route
 from selfroute.usage.counts import STEPS
 
 MOST = 1000
