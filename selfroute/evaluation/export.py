@@ -28,7 +28,7 @@ from selfroute.evaluation.looks import Excerpt, Failure, Look, OtherGrade, Passa
 from selfroute.evaluation.pages.browsing import browsed
 from selfroute.evaluation.pages.report import html
 from selfroute.evaluation.questions import Question
-from selfroute.evaluation.results import Evaluation
+from selfroute.evaluation.record import Record
 from selfroute.evaluation.table import printable
 from selfroute.evaluation.tables import tables
 from selfroute.evaluation.verdict import verdict
@@ -41,7 +41,7 @@ _FORMULA = tuple("=+-@＝＋－＠\t\r")  # noqa: RUF001 - spreadsheets read the
 _AGAIN = "evaluate again into that folder, which asks nothing anew"
 
 
-def save(evaluation: Evaluation, folder: str | Path) -> None:
+def save(evaluation: Record, folder: str | Path) -> None:
     """Write `results.json`, `report.html`, `results.csv`, `looks.csv` and `tables/*.csv`; earlier ones are replaced.
 
     Args:
@@ -63,7 +63,7 @@ def save(evaluation: Evaluation, folder: str | Path) -> None:
         _write_csv(folder / f"{name}.csv", [tuple(rows[0]), *(tuple(row.values()) for row in rows)] if rows else [])
 
 
-def load(folder: str | Path) -> Evaluation:
+def load(folder: str | Path) -> Record:
     """Read the evaluation that `save` wrote; the documents of its questions are ids.
 
     Raises:
@@ -79,7 +79,7 @@ def load(folder: str | Path) -> Evaluation:
         raise InputError(msg)
     try:
         saved = parse(path.read_bytes(), str(path), todo=_AGAIN)
-        return Evaluation(
+        return Record(
             [
                 Question(**{**each, "answers": tuple(each["answers"]), "choices": tuple(each["choices"])})
                 for each in saved["questions"]
@@ -104,7 +104,7 @@ def _look(row: dict[str, Any], texts: Sequence[str], where: str) -> Look:
     return replace(look, passages=tuple(Passage(texts[one["text"]], one["score"]) for one in row["passages"]))
 
 
-def _as_json(evaluation: Evaluation) -> Any:
+def _as_json(evaluation: Record) -> Any:
     texts: dict[str, int] = {}
     looks = [
         {
@@ -151,7 +151,7 @@ def plain(value: Any) -> Any:
     return value if value is None or isinstance(value, str | int) else str(value)
 
 
-def result_rows(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
+def result_rows(evaluation: Record) -> Iterator[dict[str, Any]]:
     """Yield a row for each question and strategy, all with the same keys; costs are Decimals in US dollars."""
     questions = {question.key: question for question in evaluation.questions}
     for result in evaluation.results:

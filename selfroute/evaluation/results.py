@@ -3,30 +3,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from selfroute.calls.settings import Sections
 from selfroute.evaluation.grades import load_grades
-from selfroute.evaluation.looks import (
-    SECTIONS,
-    Excerpt,
-    Failure,
-    Key,
-    Look,
-    Measure,
-    OtherGrade,
-    Result,
-    Strategy,
-    by_question,
-)
-from selfroute.evaluation.questions import Question
-from selfroute.evaluation.replay import GRADED, Rule
+from selfroute.evaluation.record import Record
 from selfroute.evaluation.table import Table
 
 if TYPE_CHECKING:
@@ -37,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class Evaluation:
+class Evaluation(Record):
     """The looks of an evaluation; `str` gives its verdict and the main table.
 
     Attributes:
@@ -50,83 +34,6 @@ class Evaluation:
         excerpts: Where in the documents the answers stand, if the evaluation was read from a folder: without the
             documents, it cannot be found again.
     """
-
-    questions: Sequence[Question]
-    looks: Sequence[Look]
-    failures: Sequence[Failure] = ()
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    stopped: str | None = None
-    other_grades: Sequence[OtherGrade] = ()
-    excerpts: Sequence[Excerpt] = ()
-
-    @property
-    def strategies(self) -> Sequence[Strategy]:
-        """The strategies that were asked for."""
-        return tuple(self.settings.get("strategies", ()))
-
-    @property
-    def rules(self) -> Mapping[Strategy, Rule]:
-        """Each strategy with the pipeline's bounds."""
-        settings = self.settings
-        bounds: dict[str, Any] = {}
-        if "doubt_below" in settings:
-            bounds = {"doubt_below": tuple(settings["doubt_below"]), "stop_below": settings["stop_below"]}
-        return {name: replace(Rule.default(name), **(bounds if name in GRADED else {})) for name in self.strategies}
-
-    @cached_property
-    def results(self) -> Sequence[Result]:
-        """What each strategy answers to each question that has the looks it needs, in their order."""
-        found = self._by_question
-        made = [
-            Result(name, paid)
-            for question in self.questions
-            for name, rule in self.rules.items()
-            if (paid := rule.follow(found.get(question.key, {})))
-        ]
-        return tuple(made)
-
-    @cached_property
-    def measure(self) -> Measure:
-        """`"judged"` if a judge graded anything, else `"score"`."""
-        return "judged" if any(look.judged_by == "model" for look in self.looks) else "score"
-
-    @property
-    def sections(self) -> Sections:
-        """The tokens of the sections that were read."""
-        tokens = self.settings.get("sections", SECTIONS)
-        return tuple(tokens) if isinstance(tokens, list) else tokens
-
-    def replay(
-        self,
-        doubt_below: int | Sequence[int] = 60,
-        stop_below: int = 20,
-        sections: bool = True,  # noqa: FBT001, FBT002
-    ) -> Sequence[Result]:
-        """Return what graded answerability answers with other bounds; nothing is asked.
-
-        Args:
-            doubt_below: The confidence below which a draft is in doubt; a sequence has one for the draft, and one for
-                each reading of sections.
-            stop_below: A draft that declines with a lower prospect ends there.
-            sections: Whether sections are read before the documents.
-
-        Returns:
-            One result for each question with the looks that it takes.
-        """
-        below = (doubt_below,) if isinstance(doubt_below, int) else tuple(doubt_below)
-        name: Strategy = "graded_sections" if sections else "graded"
-        rule, found = Rule(name, below, stop_below), self._by_question
-        return tuple(Result(name, paid) for one in self.questions if (paid := rule.follow(found.get(one.key, {}))))
-
-    @cached_property
-    def compared(self) -> Sequence[Key]:
-        """The questions that every strategy finished, and the judge graded if there was one."""
-        counts = Counter(
-            result.key
-            for result in self.results
-            if self.measure == "score" or all(look.judged is not None for look in result.paid)
-        )
-        return [question.key for question in self.questions if counts[question.key] == len(self.strategies) > 0]
 
     def verdict(self) -> Verdict:
         """Return what to do, in one sentence with its certainty; it needs the strategies `rag` and `long_context`.
@@ -208,8 +115,8 @@ class Evaluation:
 
             save(self, folder)
 
-    @staticmethod
-    def load(folder: str | Path) -> Evaluation:
+    @classmethod
+    def load(cls, folder: str | Path) -> Evaluation:
         """Read what `save` wrote, to make verdicts, tables and reports again.
 
         Args:
@@ -223,7 +130,7 @@ class Evaluation:
         """
         from selfroute.evaluation.export import load
 
-        return load(folder)
+        return cls(**vars(load(folder)))
 
     def with_grades(self, path: str | Path, *, model: str | None = None) -> Evaluation:
         """Return the same evaluation with other people's grades; its tables show how far the judge agrees with them.
@@ -236,10 +143,6 @@ class Evaluation:
             InputError: The file is not as described.
         """
         return replace(self, other_grades=tuple(load_grades(path, model=model)))
-
-    @cached_property
-    def _by_question(self) -> Mapping[Key, Any]:
-        return by_question(self.looks)
 
 
 @contextmanager

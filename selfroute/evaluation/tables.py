@@ -16,8 +16,8 @@ from selfroute.evaluation.grades import Agreement
 from selfroute.evaluation.judging import decline_is_right
 from selfroute.evaluation.looks import TITLES, Key, Look, Measure, OtherGrade, Result, Strategy
 from selfroute.evaluation.questions import Question
+from selfroute.evaluation.record import Record
 from selfroute.evaluation.replay import GRADED, Rule
-from selfroute.evaluation.results import Evaluation
 from selfroute.evaluation.statistics import FEWEST_DOCUMENTS, Units
 from selfroute.evaluation.table import Cell, Table
 
@@ -32,7 +32,7 @@ _SAMPLE, _LONGEST = 24, 500  # grades, and characters of a text
 Row = tuple[Cell, ...]
 
 
-def tables(evaluation: Evaluation) -> list[Table]:
+def tables(evaluation: Record) -> list[Table]:
     """Return all tables that an evaluation allows, the main one first."""
     compared = _Compared(evaluation)
     makers: tuple[Callable[[_Compared], Table | None], ...] = (
@@ -44,7 +44,7 @@ def tables(evaluation: Evaluation) -> list[Table]:
 class _Compared:
     """The results of the questions that all strategies finished."""
 
-    def __init__(self, evaluation: Evaluation) -> None:
+    def __init__(self, evaluation: Record) -> None:
         self.evaluation, self.settings = evaluation, evaluation.settings
         keys = set(evaluation.compared)
         self.questions = [question for question in evaluation.questions if question.key in keys]
@@ -150,7 +150,7 @@ def _about_main(compared: _Compared) -> Iterator[str]:
     yield from caveats(evaluation)
 
 
-def caveats(evaluation: Evaluation) -> Iterator[str]:
+def caveats(evaluation: Record) -> Iterator[str]:
     """Yield what limits the figures of an evaluation, in sentences."""
     asked = evaluation.questions
     if judge := evaluation.settings.get("judge"):
@@ -262,7 +262,7 @@ def frontier(compared: _Compared) -> Table | None:
     return Table("frontier", "Strategies and bounds", columns, tuple(rows), notes) if rows else None
 
 
-def frontier_of(evaluation: Evaluation) -> list[tuple[Rule, Figures, bool]]:
+def frontier_of(evaluation: Record) -> list[tuple[Rule, Figures, bool]]:
     """Return every rule with its figures, the cheapest first, and whether nothing cheaper is as good."""
     compared = set(evaluation.compared)
     asked = [question for question in evaluation.questions if question.key in compared]
@@ -381,7 +381,7 @@ def judge_agreement(compared: _Compared) -> Table | None:
     return Table("judge_agreement", title, columns, tuple(rows), (note,))
 
 
-def _keyed(evaluation: Evaluation) -> dict[tuple[Key, str], float]:
+def _keyed(evaluation: Record) -> dict[tuple[Key, str], float]:
     """Return the other grades by question and strategy.
 
     Raises:

@@ -11,8 +11,8 @@ from selfroute.calls.settings import Sections
 from selfroute.errors import ConfigurationError
 from selfroute.evaluation.choosing import Evidence, Figures, Gain, counts_of, options_of, rows_of
 from selfroute.evaluation.looks import NAMES, Strategy
+from selfroute.evaluation.record import Record
 from selfroute.evaluation.replay import Rule
-from selfroute.evaluation.results import Evaluation
 from selfroute.evaluation.statistics import FEWEST_DOCUMENTS, FEWEST_QUESTIONS
 
 Certainty = Literal["better", "no difference shown", "cannot tell"]
@@ -64,7 +64,7 @@ def cannot_tell(why: str) -> Verdict:
     return Verdict(f"Cannot tell which strategy is best: {why}.", "cannot tell")
 
 
-def verdict(evaluation: Evaluation) -> Verdict:
+def verdict(evaluation: Record) -> Verdict:
     """Return the verdict on an evaluation."""
     missing = [NAMES[name] for name in ("rag", "long_context") if name not in evaluation.strategies]
     if missing:

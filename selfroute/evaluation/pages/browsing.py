@@ -14,7 +14,7 @@ from selfroute.evaluation.looks import TITLES, Failure, Key, Measure, Passage, R
 from selfroute.evaluation.pages.bars import Bar, bars_of
 from selfroute.evaluation.pages.evidence import Evidence, Piece, find_evidence, refusal_pieces
 from selfroute.evaluation.questions import Question
-from selfroute.evaluation.results import Evaluation
+from selfroute.evaluation.record import Record
 from selfroute.flow import Route
 from selfroute.usage.counts import STEPS
 
@@ -184,7 +184,7 @@ def _scores(some: Iterable[Shown]) -> list[float]:
     return [each.score for each in some if each.score is not None]
 
 
-def browsed(evaluation: Evaluation) -> list[Asked]:
+def browsed(evaluation: Record) -> list[Asked]:
     """Return the questions of an evaluation, each with its answers and with where they stand."""
     results, failures = _by_question(evaluation.results), defaultdict[Key, list[Failure]](list)
     for failure in evaluation.failures:

@@ -11,7 +11,7 @@ from selfroute.evaluation.choosing import Figures
 from selfroute.evaluation.looks import TITLES, Strategy
 from selfroute.evaluation.pages.browsing import Asked, browsed, page_values
 from selfroute.evaluation.pages.rendering import render
-from selfroute.evaluation.results import Evaluation
+from selfroute.evaluation.record import Record
 from selfroute.evaluation.tables import caveats, frontier_of
 from selfroute.evaluation.tables import tables as tables_of
 from selfroute.evaluation.verdict import Verdict
@@ -49,7 +49,7 @@ class Dot:
     at: float
 
 
-def html(evaluation: Evaluation, *, questions: Sequence[Asked] | None = None) -> str:
+def html(evaluation: Record, *, questions: Sequence[Asked] | None = None) -> str:
     """Make the report.
 
     Args:
@@ -79,7 +79,7 @@ def html(evaluation: Evaluation, *, questions: Sequence[Asked] | None = None) ->
     )
 
 
-def _tiles(evaluation: Evaluation, verdict: Verdict) -> Iterator[tuple[str, str, str]]:
+def _tiles(evaluation: Record, verdict: Verdict) -> Iterator[tuple[str, str, str]]:
     """Yield the figures of what is recommended, or of Self-Route: name, figure, and what else there is to say."""
     asked = len(evaluation.questions)
     documents = len({question.document_id for question in evaluation.questions if question.document})
@@ -101,7 +101,7 @@ def _lines(verdict: Verdict) -> Iterator[str]:
             yield f"{TITLES[name]}: {verdict.figures[name]}."
 
 
-def chart_of(evaluation: Evaluation, verdict: Verdict) -> dict[str, Any] | None:
+def chart_of(evaluation: Record, verdict: Verdict) -> dict[str, Any] | None:
     """Return the chart of quality against tokens; None if there is nothing to draw."""
     points = frontier_of(evaluation)
     if len(verdict.figures) < 2 or not points:  # noqa: PLR2004 - one point says nothing
