@@ -22,7 +22,7 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnableConfig
 from typing_extensions import override
 
-from langchain_selfroute import caching, convert, models, prompting, structured
+from langchain_selfroute import convert, models, prompting, structured
 from langchain_selfroute.convert import (
     Source,
     acall,
@@ -305,10 +305,10 @@ class LangChainHost(Host[Document]):
         if cache is None or prefix is None:
             return prompt.value, self.kwargs
         if step == "long_context":
-            own = caching.set_by_user(self.parts.models[step], self.config, self.kwargs)
-            options = caching.options_for_marked(prefix, cache, self.kwargs, own=own)
-            return caching.marked(prompt.value, prefix, cache), options
-        return prompt.value, caching.options_for_unmarked(prefix, cache, self.kwargs)
+            own = prompting.set_by_user(self.parts.models[step], self.config, self.kwargs)
+            options = prompting.options_for_marked(prefix, cache, self.kwargs, own=own)
+            return prompting.marked(prompt.value, prefix, cache), options
+        return prompt.value, prompting.options_for_unmarked(prefix, cache, self.kwargs)
 
     def _text_of_reply(self, step: Route, reply: Any, tally: MessageTally) -> str:
         if self.settings.structured:
@@ -372,7 +372,7 @@ class LangChainHost(Host[Document]):
 
     @override
     def takes_marks(self, step: Route, dialect: Dialect) -> bool:
-        return caching.takes_marks(self.parts.models[step], dialect, self.config, self.kwargs)
+        return prompting.takes_marks(self.parts.models[step], dialect, self.config, self.kwargs)
 
     @override
     def too_long(self, error: Exception) -> Exception | None:

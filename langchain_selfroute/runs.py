@@ -108,13 +108,9 @@ def chunks_of(make: Callable[[], ChainCall]) -> Generator[AddableDict, None, Non
         for item in items:
             if isinstance(item, Decided):
                 decided = item
-            elif not isinstance(item, str):
-                yield AddableDict(_rest(call, item))
-            elif decided:
-                yield RecordedChunk(_head(call, decided, item))
-                decided = None
-            else:
-                yield AddableDict(answer=item)
+                continue
+            yield _chunk(call, item, decided)
+            decided = None
 
 
 async def achunks_of(make: Callable[[], ChainCall]) -> AsyncGenerator[AddableDict, None]:
@@ -124,13 +120,16 @@ async def achunks_of(make: Callable[[], ChainCall]) -> AsyncGenerator[AddableDic
         async for item in items:
             if isinstance(item, Decided):
                 decided = item
-            elif not isinstance(item, str):
-                yield AddableDict(_rest(call, item))
-            elif decided:
-                yield RecordedChunk(_head(call, decided, item))
-                decided = None
-            else:
-                yield AddableDict(answer=item)
+                continue
+            yield _chunk(call, item, decided)
+            decided = None
+
+
+def _chunk(call: ChainCall, item: str | Answer, decided: Decided | None) -> AddableDict:
+    """Return a piece of text as a chunk, the first one after the decision with what is known by then; or the end."""
+    if not isinstance(item, str):
+        return AddableDict(_rest(call, item))
+    return RecordedChunk(_head(call, decided, item)) if decided else AddableDict(answer=item)
 
 
 def _head(call: ChainCall, of: Decided | Answer, text: str) -> dict[str, Any]:
