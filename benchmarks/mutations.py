@@ -159,7 +159,7 @@ MUTATIONS = (
         USAGE,
     ),
     Mutation("what documents cost is not learned", "selfroute/usage/tokens.py", "self._rates.put(", "(", USAGE),
-    Mutation("nothing is priced as declared", "selfroute/calls/costs.py", "if declared:", "if False:", USAGE),
+    Mutation("nothing is priced as declared", "selfroute/calls/asking.py", "if declared:", "if False:", USAGE),
     Mutation(
         "the retriever's filter is not heard",
         f"{LC}/stored/reading.py",

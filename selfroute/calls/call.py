@@ -13,8 +13,7 @@ from selfroute.answerability.ending import Ending
 from selfroute.answerability.final import FinalGate
 from selfroute.answerability.gate import Gate, ReasoningSplitter
 from selfroute.answerability.graded import GradedGate
-from selfroute.calls.asking import ModelCalls
-from selfroute.calls.costs import Costs
+from selfroute.calls.asking import Costs, ModelCalls
 from selfroute.calls.fitting import Fitting
 from selfroute.calls.host import Host, check_question
 from selfroute.calls.memory import Memory
