@@ -14,6 +14,7 @@ reader answers, which is not an LLM.
 
 from __future__ import annotations
 
+import gc
 from argparse import ArgumentParser
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import aclosing
@@ -101,6 +102,8 @@ def main() -> None:
     reader = llm or ExtractiveReader()
     chain = SelfRouteChain.from_vectorstore(make_store(embeddings), reader, citations=True)
     chain.warm_up()  # else the first question would wait for it
+    gc.collect()
+    gc.freeze()  # else each full collection would look through all that is loaded by now, and hold up every stream
     uvicorn.run(make_app(chain), port=options.port, timeout_graceful_shutdown=5)
 
 
