@@ -32,6 +32,9 @@ from replies import languages_put_back
 from scenarios import DOCUMENT_TEXTS, PASSAGE_TEXTS, QUESTION, SCENARIOS, WHOLE, Scenario
 from selfroute.calls.settings import Settings
 from selfroute.cli import app
+from selfroute.demo.corpus import question_of
+from selfroute.demo.vectors import demo_store
+from selfroute.demo.with_langchain import RecordedModel
 from selfroute.documents.stored import ScopedDocuments
 from selfroute.evaluation import load_grades, load_questions
 from selfroute.flow import Decided
@@ -510,3 +513,16 @@ def test_the_reference_has_all_that_the_packages_export_and_nothing_that_is_not_
         assert {f"{package.__name__}.{name}" for name in package.__all__} <= told
     for name in told:
         assert resolve_name(name)
+
+
+def test_the_home_page_shows_what_the_demo_brings_back() -> None:
+    options: dict[str, Any] = {"answerability": "graded", "sections": 4_000, "citations": True}
+    demo = langchain_selfroute.SelfRouteChain.from_vectorstore(demo_store(), RecordedModel(), k=5, **options)
+    result = demo.invoke(question_of("minutes-04"))
+    page = text_of(DOCS / "index.md")
+    block = re.search(r"```json\n(.*?)```", page, re.DOTALL)
+    assert block
+    shown = json.loads(block[1])
+    shown["usage"] = {**result["usage"], **shown["usage"]}
+    shown["citations"] += result["citations"][1:]
+    assert {name: result[name] for name in shown} == shown

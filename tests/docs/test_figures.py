@@ -11,11 +11,6 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from langchain_selfroute import SelfRouteChain
-from selfroute.demo.corpus import question_of
-from selfroute.demo.vectors import demo_store
-from selfroute.demo.with_langchain import RecordedModel
-
 pytest.importorskip("scipy")
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT / "benchmarks"))
@@ -173,16 +168,3 @@ def test_json_holds_what_is_printed(capsys: pytest.CaptureFixture[str], printed:
     frontier.main(["--json"])
     tables = json.loads(capsys.readouterr().out)
     assert "\n".join(line for table in tables.values() for line in frontier.lines_of(table)) == printed
-
-
-def test_the_home_page_shows_what_the_demo_brings_back() -> None:
-    options: Json = {"answerability": "graded", "sections": 4_000, "citations": True}
-    demo = SelfRouteChain.from_vectorstore(demo_store(), RecordedModel(), k=5, **options)
-    result = demo.invoke(question_of("minutes-04"))
-    page = (ROOT / "docs" / "index.md").read_text("utf-8")
-    block = re.search(r"```json\n(.*?)```", page, re.DOTALL)
-    assert block
-    shown = json.loads(block[1])
-    shown["usage"] = {**result["usage"], **shown["usage"]}
-    shown["citations"] += result["citations"][1:]
-    assert {name: result[name] for name in shown} == shown
