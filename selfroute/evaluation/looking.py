@@ -152,38 +152,17 @@ def look(pipeline: Pipeline, key: Key, given: Any, steps: tuple[Step, ...]) -> l
 
     answer = pipeline.ask(options, given, wrap)
     host = hosts[-1]  # the last attempt, if there were several
-    dataset, name = key
+    made = partial(Look, dataset=key[0], id=key[1], score=0.0)
     if steps == ("long_context",):
-        return [
-            Look(
-                dataset=dataset,
-                id=name,
-                step="long_context",
-                answer=answer.text,
-                declined=not answer.answerable,
-                cut=host.cut,
-                score=0.0,
-                **_paid(host.replies),
-            )
-        ]
-    numbered, refusal = options["doubt_below"] is not None, pipeline.settings.refusal
+        declined, paid = not answer.answerable, _paid(host.replies)
+        return [made(step="long_context", answer=answer.text, declined=declined, cut=host.cut, **paid)]
+    numbered, said = options["doubt_below"] is not None, partial(_said, refusal=pipeline.settings.refusal)
     drafts = [used for used in host.replies if used.step == "rag"][-1:]
     sections = [used for used in host.replies if used.step == "sections"]
-    passages = _passages(host, answer)
-    looks = [
-        Look(
-            dataset=dataset,
-            id=name,
-            step=steps[0],
-            passages=passages,
-            score=0.0,
-            **_said(drafts, numbers=2 * numbered, refusal=refusal),
-        )
+    return [
+        made(step=steps[0], passages=_passages(host, answer), **said(drafts, numbers=2 * numbered)),
+        *(made(step=steps[-1], rung=rung, **said([used], numbers=int(numbered))) for rung, used in enumerate(sections)),
     ]
-    for rung, used in enumerate(sections):
-        said = _said([used], numbers=int(numbered), refusal=refusal)
-        looks.append(Look(dataset=dataset, id=name, step=steps[-1], rung=rung, score=0.0, **said))
-    return looks
 
 
 def _options(pipeline: Pipeline, steps: Sequence[Step]) -> dict[str, Any]:

@@ -209,13 +209,6 @@ def test_long_context_pays_for_no_draft(framework: Framework) -> None:
 
 
 @everywhere
-def test_rag_reads_no_document(framework: Framework) -> None:
-    pipeline = framework.over(DECLINED, final=None)
-    one = _by_strategy(evaluate(pipeline, ONE, strategies=["rag"]))["rag"]
-    assert (one.answer, one.route) == ("unanswerable", "rag")
-
-
-@everywhere
 def test_what_is_evaluated_stays_as_it_was(framework: Framework) -> None:
     pipeline, fresh = framework.over(DECLINED), framework.over(DECLINED)
     before = dict(vars(pipeline))
@@ -227,16 +220,6 @@ def test_what_is_evaluated_stays_as_it_was(framework: Framework) -> None:
     calls = len(framework.model(pipeline).calls)
     assert framework.ask(pipeline) == framework.ask(fresh)
     assert len(framework.model(pipeline).calls) == calls + 2
-
-
-@everywhere
-def test_a_second_run_asks_nothing(framework: Framework, tmp_path: Path) -> None:
-    first = evaluate(framework.over(DECLINED), ONE, folder=tmp_path)
-    silent = framework.over(DECLINED, draft=None, final=None)
-    second = evaluate(silent, ONE, folder=tmp_path)
-    assert framework.model(silent).calls == []
-    assert second.results == first.results
-    assert len(kept(tmp_path)) == 2
 
 
 @everywhere

@@ -175,31 +175,26 @@ def _text(document: Any) -> str:
     """Return the text of a document or a node, as its framework or a person wrote it to JSON."""
     if isinstance(document, str):
         return document
-    if not isinstance(document, Mapping):
-        return ""
-    for inner in ("kwargs", "node"):  # LangChain's dumpd, LlamaIndex's NodeWithScore
-        if isinstance(document.get(inner), Mapping):
-            return _text(document[inner])
-    return next((document[key] for key in _TEXT if isinstance(document.get(key), str)), "")
+    written = _inside(document)
+    return next((written[key] for key in _TEXT if isinstance(written.get(key), str)), "")
 
 
 def _metadata(document: Any) -> Mapping[str, Any]:
     """Return the metadata of a document or a node."""
-    if not isinstance(document, Mapping):
-        return {}
-    for inner in ("kwargs", "node"):
-        if isinstance(document.get(inner), Mapping):
-            return _metadata(document[inner])
-    metadata = document.get("metadata")
+    metadata = _inside(document).get("metadata")
     return metadata if isinstance(metadata, Mapping) else {}
 
 
 def _source(document: Any) -> str | None:
-    if not isinstance(document, Mapping):
-        return None
-    if isinstance(document.get("kwargs"), Mapping):
-        return _source(document["kwargs"])
-    source = (
-        _metadata(document).get("source") if isinstance(document.get("metadata"), Mapping) else document.get("source")
-    )
+    source = _metadata(document).get("source", _inside(document).get("source"))
     return None if source is None else str(source)
+
+
+def _inside(document: Any) -> Mapping[str, Any]:
+    """Return the fields of a document or a node, from within what frameworks wrap them in."""
+    if not isinstance(document, Mapping):
+        return {}
+    for inner in ("kwargs", "node"):  # LangChain's dumpd, LlamaIndex's NodeWithScore
+        if isinstance(document.get(inner), Mapping):
+            return _inside(document[inner])
+    return document
