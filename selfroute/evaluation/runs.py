@@ -10,10 +10,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import zip_longest
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from selfroute.error_text import one_line
 from selfroute.errors import ConfigurationError, InputError
+from selfroute.evaluation.judge import ModelJudge
 from selfroute.evaluation.looking import Pipeline, look, together
 from selfroute.evaluation.looks import Failure, Look, Step
 from selfroute.evaluation.metrics import METRICS
@@ -22,13 +23,6 @@ from selfroute.evaluation.replies import CostCapError
 
 _HOPELESS = 5
 """A run ends after so many failed questions if none has succeeded: a wrong key would fail them all."""
-
-
-class Judge(Protocol):
-    """Somebody who says whether answers are right; called from several threads at once."""
-
-    def grade(self, question: Question, looks: Sequence[Look]) -> list[Look]:
-        """Return all looks at a question with `judged` and `judged_by` filled in."""
 
 
 @dataclass
@@ -51,7 +45,7 @@ def ask_looks(  # noqa: PLR0913 - what there is to choose
     questions: Sequence[Question],
     steps: Sequence[Step],
     *,
-    judge: Judge | None = None,
+    judge: ModelJudge | None = None,
     given: Callable[[Question], Any] | None = None,
     concurrency: int = 4,
     on_progress: Callable[[int], object] = lambda _: None,
@@ -143,7 +137,7 @@ def _ask(  # noqa: PLR0913 - what there is to ask
     asked: Asked,
     *,
     steps: Sequence[Step],
-    judge: Judge | None,
+    judge: ModelJudge | None,
     given: Callable[[Question], Any],
 ) -> None:
     """Ask one question for its looks. They are judged together and paid once, so only if none is missing."""

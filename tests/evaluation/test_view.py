@@ -17,7 +17,8 @@ from llama_index.core.schema import NodeWithScore, TextNode
 from look_parts import a_question
 from selfroute import Ledger
 from selfroute.errors import InputError
-from selfroute.evaluation.pages.browsing import Asked, Shown, browsed
+from selfroute.evaluation.pages.browsing import Asked, browsed
+from selfroute.evaluation.pages.evidence import Shown
 from selfroute.evaluation.pages.report import html
 from selfroute.evaluation.pages.rows import read_rows
 from selfroute.evaluation.results import Evaluation

@@ -12,10 +12,9 @@ from selfroute.answerability import declines_anywhere
 from selfroute.evaluation.looks import ROUTES as STEP_ROUTES
 from selfroute.evaluation.looks import TITLES, Failure, Key, Measure, Passage, Result
 from selfroute.evaluation.pages.bars import Bar, bars_of
-from selfroute.evaluation.pages.evidence import Evidence, Piece, find_evidence, refusal_pieces
+from selfroute.evaluation.pages.evidence import ROUTED, Evidence, Shown, find_evidence
 from selfroute.evaluation.questions import Question
 from selfroute.evaluation.record import Record
-from selfroute.flow import Route
 from selfroute.usage.counts import STEPS
 
 MOST = 1000
@@ -40,71 +39,9 @@ SIGNALS: Mapping[str, str] = {
     "start": "began with the documents",
     "answered": "answered",
 }
-_ROUTED = ("self_route", "sections", "graded", "graded_sections")
 _MOST_PASSAGES = 10
 _EQUAL = 1e-9  # scores that differ by less are equal but for rounding
 OfQuestion = TypeVar("OfQuestion", Result, Failure)
-
-
-@dataclass(frozen=True)
-class Shown:
-    """An answer on a page.
-
-    Attributes:
-        strategy: The strategy; `"self_route"` for the answer of a chain or an engine.
-        answer: The answer; a decline in the model's own words.
-        route: The step that answered; None if it is not known.
-        answerable: Whether it answers.
-        decision: The decision, as chains return it.
-        usage: The usage, as chains return it.
-        draft: The draft's reply; None if there was none, or it is not known.
-        passages: The passages that the draft read.
-        cut: Whether the model read only a part of the documents.
-        seconds: The model's time; None if it is not known.
-        score: What counts, from 0 to 1; None if nobody scored it.
-        own_score: By the question's own metric, if a judge's grade is what counts.
-        by_rule: Whether a rule graded it.
-    """
-
-    strategy: str
-    answer: str
-    route: Route | None
-    answerable: bool
-    decision: Mapping[str, Any]
-    usage: Mapping[str, Any]
-    draft: str | None
-    passages: Sequence[Passage] = ()
-    cut: bool = False
-    seconds: float | None = None
-    score: float | None = None
-    own_score: float | None = None
-    by_rule: bool = False
-
-    @property
-    def path(self) -> list[str]:
-        """The steps that ran, as the keys of `ROUTES`."""
-        return [step for step in STEPS if self.usage.get(step)]
-
-    @property
-    def escalated(self) -> bool:
-        """Whether more was read than the passages, after a draft or for want of passages."""
-        tried = bool(self.usage.get("rag")) or bool(self.decision.get("declined"))
-        return self.strategy in _ROUTED and self.route in {"sections", "long_context"} and tried
-
-    @property
-    def is_stopped(self) -> bool:
-        """Whether a policy, or the draft's prospect, ended the question."""
-        return (self.decision.get("ruling") or {}).get("go") is False
-
-    @property
-    def draft_pieces(self) -> Sequence[Piece]:
-        """The draft in pieces, those words apart by which it declined; none if it is the answer itself."""
-        words = str(self.decision.get("evidence") or "") if self.decision.get("declined") else ""
-        if self.draft is None:
-            return [(words, True)] if words else []
-        if not self.decision.get("declined") and self.draft == self.answer:
-            return []
-        return refusal_pieces(self.draft, words)
 
 
 @dataclass(frozen=True)
@@ -128,13 +65,13 @@ class Asked:
     @property
     def main(self) -> Shown | None:
         """The answer that the question is listed with: Self-Route's, or of what comes next to it."""
-        order = (*_ROUTED, "rag", "long_context")
+        order = (*ROUTED, "rag", "long_context")
         return min(self.answers, key=lambda each: order.index(each.strategy), default=None)
 
     @property
     def routes(self) -> str:
         """The routes that the strategies with a choice of routes took."""
-        return " ".join(sorted({each.route for each in self._of(*_ROUTED) if each.route}))
+        return " ".join(sorted({each.route for each in self._of(*ROUTED) if each.route}))
 
     @property
     def passages(self) -> Sequence[Passage]:

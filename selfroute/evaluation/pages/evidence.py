@@ -1,41 +1,86 @@
-"""Find where in its document, and in its passages, the answers to a question stand."""
+"""Answers to a question as a page shows them, and where in its document and its passages they stand."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any
 
 from selfroute.citations import cite, locate
 from selfroute.evaluation.looks import Excerpt, Passage
 from selfroute.evaluation.questions import LETTERS, Question
+from selfroute.flow import Route
+from selfroute.usage.counts import STEPS
 
 _AROUND = 125  # characters shown on either side of a sentence
 _FROM_PASSAGES = ("rag", "sections")
+ROUTED = ("self_route", "sections", "graded", "graded_sections")
+"""The strategies with a choice of routes."""
 
 Piece = tuple[str, bool]
 """A piece of a text, and whether an answer stands there."""
 
 
-class Answered(Protocol):
-    """An answer of a strategy."""
+@dataclass(frozen=True)
+class Shown:
+    """An answer on a page.
+
+    Attributes:
+        strategy: The strategy; `"self_route"` for the answer of a chain or an engine.
+        answer: The answer; a decline in the model's own words.
+        route: The step that answered; None if it is not known.
+        answerable: Whether it answers.
+        decision: The decision, as chains return it.
+        usage: The usage, as chains return it.
+        draft: The draft's reply; None if there was none, or it is not known.
+        passages: The passages that the draft read.
+        cut: Whether the model read only a part of the documents.
+        seconds: The model's time; None if it is not known.
+        score: What counts, from 0 to 1; None if nobody scored it.
+        own_score: By the question's own metric, if a judge's grade is what counts.
+        by_rule: Whether a rule graded it.
+    """
+
+    strategy: str
+    answer: str
+    route: Route | None
+    answerable: bool
+    decision: Mapping[str, Any]
+    usage: Mapping[str, Any]
+    draft: str | None
+    passages: Sequence[Passage] = ()
+    cut: bool = False
+    seconds: float | None = None
+    score: float | None = None
+    own_score: float | None = None
+    by_rule: bool = False
 
     @property
-    def strategy(self) -> str:
-        """The strategy."""
+    def path(self) -> list[str]:
+        """The steps that ran, as the keys of `ROUTES`."""
+        return [step for step in STEPS if self.usage.get(step)]
 
     @property
-    def answer(self) -> str:
-        """The answer."""
+    def escalated(self) -> bool:
+        """Whether more was read than the passages, after a draft or for want of passages."""
+        tried = bool(self.usage.get("rag")) or bool(self.decision.get("declined"))
+        return self.strategy in ROUTED and self.route in {"sections", "long_context"} and tried
 
     @property
-    def answerable(self) -> bool:
-        """Whether it answers."""
+    def is_stopped(self) -> bool:
+        """Whether a policy, or the draft's prospect, ended the question."""
+        return (self.decision.get("ruling") or {}).get("go") is False
 
     @property
-    def route(self) -> str | None:
-        """The step that answered."""
+    def draft_pieces(self) -> Sequence[Piece]:
+        """The draft in pieces, those words apart by which it declined; none if it is the answer itself."""
+        words = str(self.decision.get("evidence") or "") if self.decision.get("declined") else ""
+        if self.draft is None:
+            return [(words, True)] if words else []
+        if not self.decision.get("declined") and self.draft == self.answer:
+            return []
+        return refusal_pieces(self.draft, words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +97,7 @@ class Evidence:
 
 
 def find_evidence(
-    asked: Iterable[tuple[Question, Sequence[Answered], Sequence[Passage]]], known: Iterable[Excerpt] = ()
+    asked: Iterable[tuple[Question, Sequence[Shown], Sequence[Passage]]], known: Iterable[Excerpt] = ()
 ) -> Mapping[tuple[str, str], Evidence]:
     """Return for each question, by its key, where its answers stand; a declined one stands nowhere.
 
@@ -72,9 +117,9 @@ def find_evidence(
 
 
 def _evidence(
-    question: Question, results: Sequence[Answered], passages: Sequence[Passage], known: Sequence[Excerpt] | None
+    question: Question, results: Sequence[Shown], passages: Sequence[Passage], known: Sequence[Excerpt] | None
 ) -> Evidence:
-    answers: dict[str, list[Answered]] = {}
+    answers: dict[str, list[Shown]] = {}
     for result in results:
         if result.answerable and result.route:
             answers.setdefault(_in_words(result.answer, question), []).append(result)
@@ -94,7 +139,7 @@ def _evidence(
     return Evidence(excerpts, [list(pieces(text, of_text)) for text, of_text in zip(texts, spans, strict=True)])
 
 
-def _excerpts(question: Question, answers: Mapping[str, list[Answered]]) -> Iterator[Excerpt]:
+def _excerpts(question: Question, answers: Mapping[str, list[Shown]]) -> Iterator[Excerpt]:
     """Yield where in the document the answers stand, each place once."""
     document = question.document or ""
     found: dict[int, Excerpt] = {}

@@ -9,8 +9,8 @@ from typing import Any
 from selfroute.documents.pages import placing_of
 from selfroute.errors import InputError
 from selfroute.evaluation.looks import Excerpt, Failure, Passage
-from selfroute.evaluation.pages.browsing import Asked, Shown
-from selfroute.evaluation.pages.evidence import Evidence, around
+from selfroute.evaluation.pages.browsing import Asked
+from selfroute.evaluation.pages.evidence import Evidence, Shown, around
 from selfroute.evaluation.questions import Question
 from selfroute.kept import rows
 from selfroute.usage.counts import STEPS
