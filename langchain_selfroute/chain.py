@@ -21,7 +21,7 @@ from typing_extensions import Self, Unpack, override
 
 from langchain_selfroute import arguments, prompting, runs, structured
 from langchain_selfroute.convert import Source
-from langchain_selfroute.host import LangChainHost, Manager, Parts
+from langchain_selfroute.host import ChainParts, LangChainHost, Manager
 from langchain_selfroute.internals import span_of
 from langchain_selfroute.models import certain_name_of, name_of
 from langchain_selfroute.runs import ChainCall, Make, awhole, entry_recorder, recorded_findings, whole
@@ -394,13 +394,13 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
         graded = settings.answerability == "graded"
         return _GRADED_PROMPT if graded and self.has_default_rag_prompt else self.rag_prompt
 
-    def parts(self) -> Parts:
+    def parts(self) -> ChainParts:
         """Return the parts that a call works with, as the chain is configured now."""
         settings = self._settings()
         first = sections = self._first_prompt(settings)
         if first is _GRADED_PROMPT:
             sections = _SECTIONS_PROMPT
-        return Parts(
+        return ChainParts(
             retriever=self.retriever,
             models=self._models,
             prompts={"rag": first, "sections": sections, "long_context": self.long_context_prompt},

@@ -17,14 +17,12 @@ from langchain_core.callbacks import (
 )
 from langchain_core.documents import Document
 from langchain_core.prompt_values import PromptValue
-from langchain_core.prompts import BasePromptTemplate
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnableConfig
 from typing_extensions import override
 
 from langchain_selfroute import convert, models, prompting, structured
 from langchain_selfroute.convert import (
-    Source,
     acall,
     call,
     inputs_of,
@@ -38,15 +36,13 @@ from langchain_selfroute.stored import StoredDocuments
 from langchain_selfroute.stored.searches import FoundHeard, fixed
 from selfroute.answerability.structured import length_of
 from selfroute.caching import Dialect, ProviderCache
-from selfroute.calls.host import Host, Place, Prompt
-from selfroute.calls.memory import Memory
-from selfroute.calls.settings import Settings
+from selfroute.calls.host import Host, Parts, Place, Prompt
 from selfroute.documents.stored import ScopedDocuments
 from selfroute.flow import Decided, ReadDocuments, Route
 from selfroute.hangup import LoopTurned, ahang_up
 from selfroute.usage.account import Tally
 from selfroute.usage.addresses import account_of
-from selfroute.usage.prices import PricedModel, is_one_model
+from selfroute.usage.prices import PricedModel
 
 EVENT = "selfroute_decision"
 Manager: TypeAlias = CallbackManagerForChainRun | AsyncCallbackManagerForChainRun
@@ -54,32 +50,15 @@ _Asked: TypeAlias = "tuple[Runnable[Any, Any], PromptValue, RunnableConfig, dict
 """The model, its prompt, its config and its options."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Parts:
-    """The parts of a chain that one call works with: a snapshot, so that changing the chain does not affect the call.
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class ChainParts(Parts[Runnable[Any, Any], Runnable[Any, Any]]):
+    """The parts of a chain.
 
     Attributes:
         retriever: Finds the passages.
-        models: The model of each step.
-        prompts: The prompt of each step.
-        documents: Where the whole documents come from.
-        document_prompt: Formats each passage and document; None to use its text.
-        settings: The options.
-        memory: What the chain keeps between calls.
     """
 
     retriever: Runnable[Any, Any]
-    models: Mapping[Route, Runnable[Any, Any]]
-    prompts: Mapping[Route, Runnable[Any, Any]]
-    documents: Source
-    document_prompt: BasePromptTemplate[Any] | None
-    settings: Settings
-    memory: Memory
-
-    @property
-    def one_model(self) -> bool:
-        """Whether one model performs both steps."""
-        return is_one_model(self.models)
 
 
 class LangChainHost(Host[Document]):
@@ -89,7 +68,7 @@ class LangChainHost(Host[Document]):
 
     def __init__(  # noqa: PLR0913
         self,
-        parts: Parts,
+        parts: ChainParts,
         given: Any,
         *,
         manager: Manager,

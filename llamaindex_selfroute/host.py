@@ -24,7 +24,7 @@ from llama_index.core.schema import (
 from typing_extensions import override
 
 from llamaindex_selfroute import convert, internals, models, structured
-from llamaindex_selfroute.convert import ModelInput, Source
+from llamaindex_selfroute.convert import ModelInput
 from llamaindex_selfroute.events import SelfRouteDecisionEvent, SelfRouteQueryEvent, has_listener, send
 from llamaindex_selfroute.models import ResponseTally, package_of
 from llamaindex_selfroute.stored.nodes import Link
@@ -32,16 +32,14 @@ from selfroute.answerability.structured import length_of
 from selfroute.caching import Dialect, Prefix, ProviderCache, prefix_in
 from selfroute.calls.call import Call
 from selfroute.calls.first_step import KeptStep
-from selfroute.calls.host import Host, Place, Prompt
-from selfroute.calls.memory import Memory
-from selfroute.calls.settings import Settings
+from selfroute.calls.host import Host, Parts, Place, Prompt
 from selfroute.errors import ConfigurationError
 from selfroute.flow import Decided, Route
 from selfroute.hangup import LoopTurned, ahang_up
 from selfroute.usage.account import Tally
 from selfroute.usage.addresses import account_of
 from selfroute.usage.counts import Entry
-from selfroute.usage.prices import PricedModel, is_one_model
+from selfroute.usage.prices import PricedModel
 
 dispatcher = get_dispatcher(__name__)
 
@@ -56,32 +54,15 @@ class Finder(Protocol):
         """Do as `retrieve` does, asynchronously."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Parts:
-    """The parts of a synthesizer that one query works with: a snapshot, so that later changes do not affect the query.
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class SynthesizerParts(Parts[LLM, BasePromptTemplate]):
+    """The parts of a synthesizer.
 
     Attributes:
-        models: The model of each step.
-        prompts: The prompt of each step.
-        documents: Where the whole documents come from.
-        document_prompt: Formats each node and document; None to use the node's own format.
         streaming: Whether to answer in pieces. Chat engines change the synthesizer's own before a stream is read.
-        settings: The options.
-        memory: What the synthesizer keeps between queries.
     """
 
-    models: Mapping[Route, LLM]
-    prompts: Mapping[Route, BasePromptTemplate]
-    documents: Source
-    document_prompt: BasePromptTemplate | None
     streaming: bool
-    settings: Settings
-    memory: Memory
-
-    @property
-    def one_model(self) -> bool:
-        """Whether one model performs both steps."""
-        return is_one_model(self.models)
 
 
 class FilledPrompt(Prompt):
@@ -120,7 +101,7 @@ class LlamaIndexHost(Host[NodeWithScore]):
 
     def __init__(
         self,
-        parts: Parts,
+        parts: SynthesizerParts,
         query: QueryBundle,
         *,
         nodes: Sequence[NodeWithScore] | None = None,

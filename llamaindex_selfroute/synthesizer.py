@@ -26,7 +26,7 @@ from llamaindex_selfroute import internals, models, responses
 from llamaindex_selfroute.arguments import PROMPTS, CheckedFields
 from llamaindex_selfroute.convert import Source, bundle_of, check_numbers, checked_prompt, node_from_json, query_in_row
 from llamaindex_selfroute.events import send
-from llamaindex_selfroute.host import Finder, LlamaIndexHost, Parts, QueryCall
+from llamaindex_selfroute.host import Finder, LlamaIndexHost, QueryCall, SynthesizerParts
 from llamaindex_selfroute.stored.reading import StoredDocuments
 from selfroute import prompts
 from selfroute.answerability.structured import Answerability
@@ -243,13 +243,13 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, BaseSynthesizer):
         finally:
             _BEHIND.set(before)
 
-    def parts(self) -> Parts:
+    def parts(self) -> SynthesizerParts:
         """Return the parts that a query works with, as this synthesizer is configured now."""
         settings = self._settings()
         prompt = sections = self._first_prompt(settings)
         if prompt == _GRADED_PROMPT:
             sections = _SECTIONS_PROMPT
-        return Parts(
+        return SynthesizerParts(
             models=self._models,
             prompts={"rag": prompt, "sections": sections, "long_context": self.long_context_prompt},
             documents=self._source(),

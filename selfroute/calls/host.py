@@ -5,17 +5,48 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Generator, Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
-from typing import Any, NamedTuple, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from selfroute.caching import Dialect, Prefix, ProviderCache, prefix_in
+from selfroute.calls.memory import Memory
+from selfroute.calls.settings import Settings
 from selfroute.documents import overflow
 from selfroute.errors import InputError, ReplyError
 from selfroute.flow import Decided, ReadDocuments, Route
 from selfroute.usage.account import Tally
-from selfroute.usage.prices import PricedModel
+from selfroute.usage.prices import PricedModel, is_one_model
 
 Document = TypeVar("Document")
+Model = TypeVar("Model")
+Template = TypeVar("Template")
 _UNASKED = "nothing was retrieved and no model was asked"
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Parts(Generic[Model, Template]):
+    """The parts of a chain or engine that one question works with: a snapshot, which later changes do not affect.
+
+    Attributes:
+        models: The model of each step.
+        prompts: The prompt of each step.
+        documents: Where the whole documents come from.
+        document_prompt: Formats each passage and document; None for their own format.
+        settings: The options.
+        memory: What is kept between questions.
+    """
+
+    models: Mapping[Route, Model]
+    prompts: Mapping[Route, Template]
+    documents: Any
+    document_prompt: Any
+    settings: Settings
+    memory: Memory
+
+    @property
+    def one_model(self) -> bool:
+        """Whether one model performs all steps."""
+        return is_one_model(self.models)
 
 
 class Place(NamedTuple):
