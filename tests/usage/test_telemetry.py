@@ -81,12 +81,12 @@ class Seen:
         return {metric.name: list(metric.data.data_points) for metric in ours}
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")  # workers come back to a module, and a process can set providers only once
 def provided() -> Iterator[Seen]:
     seen = Seen()
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(seen.exporter))
-    trace.set_tracer_provider(provider)  # a process can do so only once
+    trace.set_tracer_provider(provider)
     metrics.set_meter_provider(MeterProvider([seen.reader]))
     yield seen
     seen.exporter.shutdown()
