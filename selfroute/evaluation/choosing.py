@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
+from math import isnan
 from numbers import Real
 from typing import Any
 
@@ -172,12 +173,12 @@ class Trial:
     Attributes:
         values: The value of each answer; with wrong answers at a price of 1, its quality.
         tokens: The tokens of all steps that ran.
-        dollars: What they cost; None if a price is not known.
+        dollars: What they cost; NaN if a price is not known.
     """
 
     values: Floats
     tokens: Floats
-    dollars: Floats | None
+    dollars: Floats
 
 
 def is_number(value: object) -> bool:
@@ -285,8 +286,7 @@ class Evidence:
                 tokens.append(sum(look.tokens for look in looks))
                 costs = [look.dollars for look in looks]
                 dollars.append(np.nan if None in costs else sum(cost or 0.0 for cost in costs))
-            priced = not np.isnan(dollars).any()
-            self._trials[rule] = Trial(np.array(values), np.array(tokens, float), np.array(dollars) if priced else None)
+            self._trials[rule] = Trial(np.array(values), np.array(tokens, float), np.array(dollars, float))
         return self._trials[rule]
 
     def share(self, trial: Trial) -> float:
@@ -296,8 +296,8 @@ class Evidence:
     def figures(self, trial: Trial) -> Figures:
         """Return the figures of a trial."""
         low, high = self.units.interval(trial.values) or (None, None)
-        dollars = None if trial.dollars is None else float(trial.dollars.mean())
-        return Figures(float(trial.values.mean()), low, high, self.share(trial), dollars)
+        dollars = float(trial.dollars.mean())
+        return Figures(float(trial.values.mean()), low, high, self.share(trial), None if isnan(dollars) else dollars)
 
     def gain(self, trial: Trial, over: Trial) -> Gain:
         """Compare two trials, question by question."""
@@ -493,7 +493,6 @@ def cross_validated(evidence: Evidence, *, token_share: float | None = None) -> 
     """
     values, tokens, dollars = (np.zeros(len(evidence.rows)) for _ in range(3))
     chosen = defaultdict[Rule, int](int)
-    priced = True
     for tested in _folds(evidence.by_document):
         left_out = set(tested)
         rest = [number for number in range(len(evidence.rows)) if number not in left_out]
@@ -501,11 +500,8 @@ def cross_validated(evidence: Evidence, *, token_share: float | None = None) -> 
         chosen[rule] += 1
         trial = evidence.trial(rule)
         values[tested], tokens[tested] = trial.values[tested], trial.tokens[tested]
-        if trial.dollars is None:
-            priced = False
-        else:
-            dollars[tested] = trial.dollars[tested]
-    return Trial(values, tokens, dollars if priced else None), chosen
+        dollars[tested] = trial.dollars[tested]
+    return Trial(values, tokens, dollars), chosen
 
 
 def _folds(by_document: Mapping[str, Sequence[int]]) -> Iterator[Sequence[int]]:

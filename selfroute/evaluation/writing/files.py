@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from selfroute.errors import InputError
+from selfroute.evaluation.pages.evidence import Piece, pieces
 from selfroute.evaluation.pages.rendering import render
-from selfroute.evaluation.questions import Question, load_questions
+from selfroute.evaluation.questions import load_questions
 from selfroute.evaluation.writing.written import Written
 from selfroute.kept import rows
 from selfroute.private import write
@@ -46,32 +47,6 @@ def _relative(path: Path, folder: Path) -> str:
         return path.resolve().as_posix()
 
 
-@dataclass(frozen=True)
-class Excerpt:
-    """A quote with what stands around it; `quote` is empty if it does not stand where the file says."""
-
-    before: str
-    quote: str
-    after: str
-
-
-@dataclass(frozen=True)
-class Reviewed:
-    """A question on the page.
-
-    Attributes:
-        question: The question.
-        kind: Its kind, if the file says one.
-        document: The name of its document.
-        excerpts: Its quotes.
-    """
-
-    question: Question
-    kind: str
-    document: str
-    excerpts: Sequence[Excerpt]
-
-
 def review(path: Path) -> str:
     """Make a page that shows questions with their quotes, and gives back those that were not struck out.
 
@@ -92,12 +67,7 @@ def review(path: Path) -> str:
     with path.open("rb") as lines:
         given = [row for _, row in rows(lines, str(path))]
     shown = [
-        Reviewed(
-            question,
-            str(row.get("kind") or ""),
-            str(row.get("document_file") or ""),
-            list(_excerpts(row.get("quotes"), question.document or "")),
-        )
+        (question, str(row.get("document_file") or ""), list(_excerpts(row.get("quotes"), question.document or "")))
         for row, question in zip(given, questions, strict=True)
     ]
     data = json.dumps([json.dumps(row, ensure_ascii=False) for row in given])
@@ -108,7 +78,7 @@ def review(path: Path) -> str:
         name=path.name,
         download=f"{path.stem}.reviewed.jsonl",
         questions=shown,
-        kinds=[kind for kind in dict.fromkeys(one.kind for one in shown) if kind],
+        kinds=[kind for kind in dict.fromkeys(question.kind for question in questions) if kind],
         data=Markup(data.replace("<", "\\u003c")),  # noqa: S704 - JSON in which no tag can end
     )
 
@@ -127,14 +97,14 @@ def save_review(path: Path) -> Path:
     return page
 
 
-def _excerpts(quotes: Any, text: str) -> Iterator[Excerpt]:
-    for quote in _dicts(quotes):
-        start, end, said = (quote.get(key) for key in ("start", "end", "text"))
+def _excerpts(quotes: Any, text: str) -> Iterator[list[Piece]]:
+    """Yield each quote with what stands around it; one that does not stand where the file says is not marked."""
+    for quote in quotes if isinstance(quotes, list) else []:
+        if not isinstance(quote, dict) or not isinstance(said := quote.get("text"), str):
+            continue
+        start, end = quote.get("start"), quote.get("end")
         if isinstance(start, int) and isinstance(end, int) and 0 <= start < end and text[start:end] == said:
-            yield Excerpt(text[max(start - _AROUND, 0) : start], said, text[end : end + _AROUND])
-        elif isinstance(said, str):
-            yield Excerpt(said, "", "")
-
-
-def _dicts(values: Any) -> Iterable[Mapping[str, Any]]:
-    return [each for each in values if isinstance(each, dict)] if isinstance(values, list) else []
+            first = max(start - _AROUND, 0)
+            yield list(pieces(text[first : end + _AROUND], [(start - first, end - first)]))
+        else:
+            yield [(said, False)]
