@@ -14,7 +14,9 @@ Three processes on this machine: a model that starts to stream after two seconds
 All ways run in turn in each round; figures are medians over the rounds. CPU is that of the service's process, in
 milliseconds a question; `above` is what it takes above `bare`, and `GC` what garbage collections take of it. Readers
 measure how many seconds they wait for the first text: in the median (`first`), and at the 95th percentile. Self-Route
-shows the first text of these answers with their third word, once they cannot be a refusal any more.
+shows the first text of these answers with their third word, once they cannot be a refusal any more. With more questions
+than documents, declined ones also wait for each other, up to two seconds, so that the provider's prompt cache is warm
+(`prompt_cache="auto"`): that is a part of their wait at 256 and at 1,000.
 
 What the figures mean depends on the machine. The service uses one processor; the model and the readers need another
 one. All questions come at once, so each wait contains the CPU of the questions before it: at 256, one more millisecond
