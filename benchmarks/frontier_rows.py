@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from selfroute.calls.settings import DOUBT_BELOW, STOP_BELOW
+from selfroute.effects import Route
 from selfroute.evaluation.replay import Signal, climb, signal_of
-from selfroute.flow import Route
 
 Json = dict[str, Any]
 

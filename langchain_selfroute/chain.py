@@ -51,8 +51,8 @@ from selfroute.calls.settings import (
     reach_of,
 )
 from selfroute.copying import CopiedAsParts, check_copies
+from selfroute.effects import Route
 from selfroute.errors import ConfigurationError
-from selfroute.flow import Route
 from selfroute.lookup import MOST_TOKENS, check_most
 from selfroute.usage import prices
 from selfroute.usage.prices import is_one_model

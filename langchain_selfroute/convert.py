@@ -19,8 +19,8 @@ from selfroute.calls.host import items_of
 from selfroute.calls.row import row_errors
 from selfroute.documents import overflow
 from selfroute.documents.rebuild import labelled_with
+from selfroute.effects import ReadDocuments
 from selfroute.errors import InputError, ReplyError
-from selfroute.flow import ReadDocuments
 from selfroute.usage.values import named
 
 Source: TypeAlias = (

@@ -38,7 +38,7 @@ from selfroute.answerability.structured import length_of
 from selfroute.caching import Dialect, ProviderCache
 from selfroute.calls.host import Host, Parts, Place, Prompt
 from selfroute.documents.stored import ScopedDocuments
-from selfroute.flow import Decided, ReadDocuments, Route
+from selfroute.effects import Decided, ReadDocuments, Route
 from selfroute.hangup import LoopTurned, ahang_up
 from selfroute.usage.account import Tally
 from selfroute.usage.addresses import account_of

@@ -27,7 +27,7 @@ from selfroute.calls.call import Call
 from selfroute.calls.drivers import arun, run
 from selfroute.calls.drivers import astream as astream_items
 from selfroute.calls.drivers import stream as stream_items
-from selfroute.flow import Answer, Decided
+from selfroute.effects import Answer, Decided
 from selfroute.hangup import cancelled_once
 from selfroute.usage.counts import Entry
 

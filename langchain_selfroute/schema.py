@@ -17,7 +17,7 @@ from typing_extensions import NotRequired, TypedDict
 from langchain_selfroute.runs import recorded
 from selfroute.answerability import Signal
 from selfroute.calls.settings import Options
-from selfroute.flow import Route
+from selfroute.effects import Route
 
 _BRIEF = ("answer", "route", "answerable")
 

@@ -33,8 +33,8 @@ from selfroute.caching import Dialect, Prefix, ProviderCache, prefix_in
 from selfroute.calls.call import Call
 from selfroute.calls.first_step import KeptStep
 from selfroute.calls.host import Host, Parts, Place, Prompt
+from selfroute.effects import Decided, Route
 from selfroute.errors import ConfigurationError
-from selfroute.flow import Decided, Route
 from selfroute.hangup import LoopTurned, ahang_up
 from selfroute.usage.account import Tally
 from selfroute.usage.addresses import account_of

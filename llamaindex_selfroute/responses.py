@@ -19,7 +19,7 @@ from llamaindex_selfroute.convert import LABEL
 from llamaindex_selfroute.host import QueryCall
 from selfroute.calls.drivers import Item, arun, astream, run, stream
 from selfroute.calls.first_step import KeptStep
-from selfroute.flow import Answer, Decided
+from selfroute.effects import Answer, Decided
 
 More = Iterable[NodeWithScore]
 

@@ -37,8 +37,8 @@ from selfroute.calls.memory import Memory
 from selfroute.calls.row import read_row, row_of
 from selfroute.calls.settings import MAX_DOCUMENTS, SETTINGS, Doubt, Sections, Settings
 from selfroute.copying import CopiedAsParts
+from selfroute.effects import Route
 from selfroute.errors import ConfigurationError
-from selfroute.flow import Route
 from selfroute.usage import prices
 from selfroute.usage.prices import is_one_model
 from selfroute.usage.values import text

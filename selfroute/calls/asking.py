@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from selfroute.calls.reading import Reading
     from selfroute.calls.settings import Settings
     from selfroute.documents.cache import Size
-    from selfroute.flow import Answer, Generate, Route
+    from selfroute.effects import Answer, Generate, Route
     from selfroute.usage.account import Account, Tally
 
 Document = TypeVar("Document")

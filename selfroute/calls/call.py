@@ -19,8 +19,9 @@ from selfroute.calls.host import Host, check_question
 from selfroute.calls.memory import Memory
 from selfroute.calls.reading import Reading
 from selfroute.calls.settings import Settings, start_of
+from selfroute.effects import Answer, Compare, Decide, Decided, ReadDocuments, Retrieve, Route, Start
 from selfroute.errors import InputError
-from selfroute.flow import Answer, Compare, Decide, Decided, Flow, ReadDocuments, Retrieve, Route, Start, self_route
+from selfroute.flow import Flow, self_route
 from selfroute.usage.account import Account
 from selfroute.usage.counts import Entry, StepUsage
 from selfroute.usage.prices import cost_of

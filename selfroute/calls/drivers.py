@@ -14,20 +14,9 @@ from selfroute.answerability import Verdict
 from selfroute.answerability.final import FinalGate
 from selfroute.answerability.gate import Gate
 from selfroute.answerability.graded import GradedGate
+from selfroute.effects import Answer, Compare, Decide, Decided, Effect, Generate, ReadDocuments, Reply, Retrieve, Route
 from selfroute.errors import NoReplyError
-from selfroute.flow import (
-    Answer,
-    Compare,
-    Decide,
-    Decided,
-    Effect,
-    Flow,
-    Generate,
-    ReadDocuments,
-    Reply,
-    Retrieve,
-    Route,
-)
+from selfroute.flow import Flow
 
 if TYPE_CHECKING:
     from selfroute.calls.call import Call

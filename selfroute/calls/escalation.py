@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from selfroute.flow import Decide, Decided
+from selfroute.effects import Decide, Decided
 from selfroute.policies.case import Case, Estimate, Ruling, Step
 from selfroute.policies.policy import NOTHING, Spent, aask, ask, release, releasing, settle
 

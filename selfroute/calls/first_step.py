@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Generic, TypeVar
 
 from selfroute.answerability.ending import Ending
+from selfroute.effects import Start
 from selfroute.errors import InputError
-from selfroute.flow import Start
 from selfroute.usage.account import EarlierTally, Tally
 from selfroute.usage.counts import StepUsage, Usage
 from selfroute.usage.prices import PricedModel

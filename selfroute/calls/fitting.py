@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from selfroute.calls.reading import SectionReader
 from selfroute.documents.overflow import read_less
 from selfroute.documents.window import Count, fit_documents, fit_passages, prompt_limit, room_in
-from selfroute.flow import ReadDocuments, Route
+from selfroute.effects import ReadDocuments, Route
 from selfroute.usage.tokens import count_tokens, is_cut
 
 if TYPE_CHECKING:

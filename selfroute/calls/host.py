@@ -12,8 +12,8 @@ from selfroute.caching import Dialect, Prefix, ProviderCache, prefix_in
 from selfroute.calls.memory import Memory
 from selfroute.calls.settings import Settings
 from selfroute.documents import overflow
+from selfroute.effects import Decided, ReadDocuments, Route
 from selfroute.errors import InputError, ReplyError
-from selfroute.flow import Decided, ReadDocuments, Route
 from selfroute.usage.account import Tally
 from selfroute.usage.prices import PricedModel, is_one_model
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
 from selfroute.answerability import Signal
 from selfroute.answerability.ending import Ending
 from selfroute.calls.first_step import KEY, Draft, KeptStep, plain
+from selfroute.effects import Start
 from selfroute.errors import InputError
-from selfroute.flow import Start
 from selfroute.usage.rows import models_of, steps_of, usage_of
 from selfroute.usage.tokens import PromptSize
 from selfroute.usage.values import (
@@ -34,7 +34,7 @@ from selfroute.usage.values import (
 
 if TYPE_CHECKING:
     from selfroute.calls.call import Call
-    from selfroute.flow import Answer
+    from selfroute.effects import Answer
 
 Document = TypeVar("Document")
 _ENDING = {"reason": optional(text), "refusal": text, "calls_tool": flag, "reported": flag, "silent": flag}

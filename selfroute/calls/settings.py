@@ -13,8 +13,8 @@ from weakref import WeakSet
 from selfroute.answerability.structured import Answerability, Form, answerability_of
 from selfroute.caching import PromptCache
 from selfroute.documents.window import room_in
+from selfroute.effects import Route, Start
 from selfroute.errors import ConfigurationError
-from selfroute.flow import Route, Start
 from selfroute.prompts import refusal_of
 from selfroute.usage.prices import PricedModel, declared_models
 from selfroute.usage.tokens import count_tokens

@@ -12,7 +12,7 @@ from selfroute.checking.findings import Finding, Findings, Remark, Subject
 from selfroute.checking.on_documents import OnDocuments
 from selfroute.checking.on_models import OnModels
 from selfroute.checking.words import plainly, told
-from selfroute.flow import Retrieve
+from selfroute.effects import Retrieve
 
 Document = TypeVar("Document")
 

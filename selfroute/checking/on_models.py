@@ -11,8 +11,8 @@ from selfroute.calls.settings import MAX_DOCUMENTS
 from selfroute.checking.findings import Remark
 from selfroute.checking.trial import TriedQuestion
 from selfroute.checking.words import plural, told
+from selfroute.effects import Route
 from selfroute.errors import ConfigurationError
-from selfroute.flow import Route
 from selfroute.prompts import check_asks_for_numbers
 from selfroute.usage.ledger_text import dollars
 

@@ -7,7 +7,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from selfroute.calls.call import Call
 from selfroute.documents.stored import ScopedDocuments
-from selfroute.flow import ReadDocuments, Retrieve
+from selfroute.effects import ReadDocuments, Retrieve
 
 Attempt = Literal["retrieve", "source", "read"]
 Document = TypeVar("Document")

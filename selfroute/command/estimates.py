@@ -9,6 +9,7 @@ from functools import cache
 from selfroute.calls.settings import Sections
 from selfroute.command.evaluation_options import Evaluate
 from selfroute.demo.splitting import CHUNK_OVERLAP, CHUNK_SIZE
+from selfroute.effects import Route
 from selfroute.evaluation.judge import ModelJudge
 from selfroute.evaluation.judging import Sheet, answers_of
 from selfroute.evaluation.looks import ROUTES, SECTIONS, Step
@@ -16,7 +17,6 @@ from selfroute.evaluation.questions import Question
 from selfroute.evaluation.replies import OUTPUT_TOKENS, count_kept
 from selfroute.evaluation.runs import with_choices
 from selfroute.evaluation.table import Cell, Table
-from selfroute.flow import Route
 from selfroute.prompts import RAG
 from selfroute.usage.counts import FREE, Cost, StepUsage
 from selfroute.usage.prices import PricedModel, cost_of

@@ -10,8 +10,8 @@ from typing import Annotated, Any, ClassVar
 import typer
 
 from selfroute.calls.settings import MAX_DOCUMENTS, checked
+from selfroute.effects import Start as FirstStep
 from selfroute.errors import ConfigurationError
-from selfroute.flow import Start as FirstStep
 from selfroute.policies import Budget
 
 _TAKES = {

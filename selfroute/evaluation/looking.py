@@ -14,12 +14,12 @@ from selfroute.answerability.scores import numbers_of
 from selfroute.calls.host import Host
 from selfroute.calls.memory import Memory
 from selfroute.calls.settings import DOUBT_BELOW, STOP_BELOW, Bounds
+from selfroute.effects import Answer, Route
 from selfroute.evaluation.hosts import KeptHost, Used
 from selfroute.evaluation.judge import ModelJudge
 from selfroute.evaluation.looks import MOST_DOUBT, SECTIONS, STEPS, Key, Look, Passage, Step, Strategy
 from selfroute.evaluation.replay import GRADED, WITH_SECTIONS, Rule
 from selfroute.evaluation.replies import Replies
-from selfroute.flow import Answer, Route
 from selfroute.policies.case import Case
 from selfroute.usage.counts import FREE, Cost, StepUsage
 from selfroute.usage.prices import PricedModel, cost_of

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Literal
 
-from selfroute.flow import Route
+from selfroute.effects import Route
 
 Key = tuple[str, str]
 """A question's data set and its id in there, as in `Question.key`."""

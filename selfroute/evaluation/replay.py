@@ -14,8 +14,9 @@ from typing import Any, Literal, Protocol, TypeVar
 from selfroute.answerability import Verdict
 from selfroute.calls.drivers import advance
 from selfroute.calls.settings import DOUBT_BELOW, STOP_BELOW
+from selfroute.effects import Answer, Decide, Decided, Generate, ReadDocuments, Reply, Route
 from selfroute.evaluation.looks import ROUTES, Step, Strategy
-from selfroute.flow import Answer, Decide, Decided, Generate, ReadDocuments, Reply, Route, self_route
+from selfroute.flow import self_route
 
 GRADED: tuple[Strategy, ...] = ("graded", "graded_sections")
 WITH_SECTIONS: tuple[Strategy, ...] = ("sections", "graded_sections")

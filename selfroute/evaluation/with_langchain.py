@@ -17,10 +17,10 @@ from langchain_selfroute.models import MessageTally, name_of, window_of
 from selfroute.calls.call import Call
 from selfroute.calls.drivers import run
 from selfroute.documents.window import room_in
+from selfroute.effects import Answer
 from selfroute.evaluation.judge import ModelJudge
 from selfroute.evaluation.looking import Pipeline, Wrap
 from selfroute.evaluation.replies import Asker, Replies
-from selfroute.flow import Answer
 from selfroute.usage.prices import PricedModel
 
 

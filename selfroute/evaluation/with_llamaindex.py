@@ -18,10 +18,10 @@ from llamaindex_selfroute.host import LlamaIndexHost
 from llamaindex_selfroute.models import ResponseTally, name_of
 from selfroute.calls.call import Call
 from selfroute.calls.drivers import run
+from selfroute.effects import Answer
 from selfroute.evaluation.judge import ModelJudge
 from selfroute.evaluation.looking import Pipeline, Wrap
 from selfroute.evaluation.replies import Replies
-from selfroute.flow import Answer
 
 
 def pipeline_of(given: Any, kept: Replies, *, name: str | None) -> EnginePipeline | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from selfroute.effects import Route
 from selfroute.errors import ConfigurationError
-from selfroute.flow import Route
 from selfroute.usage import prices
 from selfroute.usage.counts import Cost, StepUsage
 from selfroute.usage.prices import PricedModel

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any
 
 from selfroute.answerability.ending import DONE, Ending
-from selfroute.flow import Answer, Decided, Effect, Route
+from selfroute.effects import Answer, Decided, Effect, Route
 from selfroute.usage import prices, telemetry
 from selfroute.usage.counts import NOTHING, Entry, Outcome, StepUsage, Usage
 from selfroute.usage.prices import UNKNOWN, PricedModel

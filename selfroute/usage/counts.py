@@ -9,7 +9,7 @@ from functools import reduce
 from operator import add
 from typing import Any, Literal, get_args
 
-from selfroute.flow import Route
+from selfroute.effects import Route
 
 Outcome = Literal["answered", "left", "failed", "open"]
 STEPS: tuple[Route, ...] = get_args(Route)  # in the order in which they run

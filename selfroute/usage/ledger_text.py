@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from textwrap import fill
 from typing import Any
 
-from selfroute.flow import Route
+from selfroute.effects import Route
 from selfroute.usage.counts import STEPS
 
 _WIDTH = 100  # characters of a printed line

@@ -12,8 +12,8 @@ from functools import cache, lru_cache
 from types import ModuleType
 from typing import Any
 
+from selfroute.effects import Route
 from selfroute.errors import ConfigurationError
-from selfroute.flow import Route
 from selfroute.usage.addresses import host_of, is_local
 from selfroute.usage.counts import FREE, Cost, StepUsage
 

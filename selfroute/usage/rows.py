@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from selfroute.effects import Route
 from selfroute.errors import InputError
-from selfroute.flow import Route
 from selfroute.usage.counts import FREE, STEPS, UNPRICED, Cost, Entry, StepUsage, Usage
 from selfroute.usage.values import WRONG, Check, amount, count, fields, flag, named, number, one_of, optional, text
 

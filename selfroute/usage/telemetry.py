@@ -22,7 +22,7 @@ from functools import cache, partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from selfroute.flow import Decided, Effect, Generate, ReadDocuments, Retrieve, Route
+from selfroute.effects import Decided, Effect, Generate, ReadDocuments, Retrieve, Route
 from selfroute.usage.counts import Entry, StepUsage
 from selfroute.usage.prices import PricedModel
 

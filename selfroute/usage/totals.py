@@ -7,7 +7,7 @@ from collections import Counter
 from decimal import Decimal
 from typing import Any
 
-from selfroute.flow import Route
+from selfroute.effects import Route
 from selfroute.usage.counts import NOTHING, STEPS, Cost, Entry, StepUsage, Usage, prompts_of
 
 _MAX_TIMES = 100_000  # of each kind

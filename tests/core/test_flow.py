@@ -24,20 +24,9 @@ from selfroute.answerability.ending import Ending
 from selfroute.answerability.final import FinalGate
 from selfroute.answerability.gate import Gate
 from selfroute.calls.drivers import advance, arun, astream, run, stream
+from selfroute.effects import Answer, Compare, Decide, Decided, Generate, ReadDocuments, Reply, Retrieve, Route
 from selfroute.errors import NoReplyError
-from selfroute.flow import (
-    MOST_RETRIES,
-    Answer,
-    Compare,
-    Decide,
-    Decided,
-    Generate,
-    ReadDocuments,
-    Reply,
-    Retrieve,
-    Route,
-    self_route,
-)
+from selfroute.flow import MOST_RETRIES, self_route
 from selfroute.usage import Cost, StepUsage, Usage, count_tokens
 from selfroute.usage.account import Account
 from selfroute.usage.counts import Entry

@@ -13,8 +13,8 @@ from lanes import examples
 from plain_parts import PlainCall
 from scenarios import cut, text_of
 from selfroute.calls.drivers import arun, astream, run, stream
+from selfroute.effects import Decided
 from selfroute.errors import InputError
-from selfroute.flow import Decided
 from steering import BY_NAME, STEERED, Steered
 
 every_scenario = pytest.mark.parametrize("scenario", STEERED, ids=str)

@@ -36,8 +36,8 @@ from selfroute.demo.corpus import question_of
 from selfroute.demo.vectors import demo_store
 from selfroute.demo.with_langchain import RecordedModel
 from selfroute.documents.stored import ScopedDocuments
+from selfroute.effects import Decided
 from selfroute.evaluation import load_grades, load_questions
-from selfroute.flow import Decided
 from selfroute.usage import count_tokens
 
 ROOT = Path(__file__).parents[2]

@@ -13,7 +13,7 @@ from llama_index.core.schema import NodeWithScore, TextNode
 import langchain_parts
 import llamaindex_parts
 from hosts_parts import STREAMS, Asker, LangChainAsker, LlamaIndexAsker
-from selfroute.flow import Route
+from selfroute.effects import Route
 
 
 def document(where: str, text: str, source: str | None = None, **metadata: Any) -> Any:

@@ -43,7 +43,7 @@ from scenarios import (
     text_of,
 )
 from scripted import Call, Scripted, ending
-from selfroute.flow import Route
+from selfroute.effects import Route
 
 # Metadata as in the other framework's parts, hidden from the model as it is hidden there.
 PASSAGES = [

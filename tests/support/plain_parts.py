@@ -10,7 +10,7 @@ from selfroute.calls.call import Call
 from selfroute.calls.host import Host, Prompt
 from selfroute.calls.memory import Memory
 from selfroute.calls.settings import Settings
-from selfroute.flow import Decided, Route
+from selfroute.effects import Decided, Route
 from selfroute.usage.account import Tally
 from selfroute.usage.counts import Entry
 from steering import LONG_TEXTS, Steered

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
-from selfroute.flow import Route
+from selfroute.effects import Route
 
 Pieces = tuple[str | None, ...]
 

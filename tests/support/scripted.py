@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scenarios import Pieces
-from selfroute.flow import Route
+from selfroute.effects import Route
 from steering import LEFT_OUT
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from scenarios import DOCUMENT_TEXTS, FINAL, FOUND, PASSAGE_TEXTS, Pieces, Scenario
-from selfroute.flow import Route
+from selfroute.effects import Route
 from selfroute.policies import Case, Never, Ruling
 
 VOTE = "The vote on who chaired the meeting was led by Ms Duarte."  # no draft reads it, sections do

@@ -49,7 +49,7 @@ from langchain_selfroute import SelfRouteChain
 from llamaindex_selfroute import SelfRouteQueryEngine
 from llamaindex_selfroute.events import SelfRouteQueryEvent
 from loopback import LoopbackServer, Reply, Request
-from selfroute.flow import Route
+from selfroute.effects import Route
 from selfroute.usage import FREE, NOTHING, StepUsage
 from selfroute.usage.counts import Entry, Outcome
 from selfroute.usage.ledger import Ledger

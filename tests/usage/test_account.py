@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from selfroute.answerability import ANSWERED, NO_PASSAGES, STARTED, Verdict
-from selfroute.flow import Answer, Decided
+from selfroute.effects import Answer, Decided
 from selfroute.usage import StepUsage, Usage
 from selfroute.usage.account import Account
 from selfroute.usage.counts import Entry

@@ -32,7 +32,7 @@ import llamaindex_parts
 from langchain_parts import ListRetriever, a_chain, ask
 from scenarios import DOCUMENT_TEXTS, FINAL, FOUND, PASSAGE_TEXTS, QUESTION, WHOLE
 from selfroute.answerability import NO_PASSAGES, Verdict
-from selfroute.flow import Decided, Generate, ReadDocuments, Retrieve
+from selfroute.effects import Decided, Generate, ReadDocuments, Retrieve
 from selfroute.usage import StepUsage, Usage, telemetry
 from selfroute.usage.account import Account
 from selfroute.usage.prices import PricedModel

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from selfroute.citations import cite, locate
+from selfroute.effects import Route
 from selfroute.evaluation.looks import Excerpt, Passage
 from selfroute.evaluation.questions import LETTERS, Question
-from selfroute.flow import Route
 from selfroute.usage.counts import STEPS
 
 _AROUND = 125  # characters shown on either side of a sentence

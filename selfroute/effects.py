@@ -1,0 +1,178 @@
+"""The effects that the flow yields, their results, and the answer that it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from selfroute.answerability import Verdict, declines_anywhere
+
+if TYPE_CHECKING:
+    from selfroute.citations import Cited
+
+Route = Literal["rag", "sections", "long_context"]
+Start = Literal["rag", "auto", "long_context"]
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieve:
+    """Find the passages for a question. Result: those that the draft reads, best first; there may be none.
+
+    It is None if there are none, and only passages lead to documents: then there is nothing to read.
+
+    Attributes:
+        question: The question.
+    """
+
+    question: str
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """Compare the passages with their documents. Result: whether a draft would cost more than it saves.
+
+    Attributes:
+        passages: The passages that the draft would read.
+    """
+
+    passages: Sequence[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadDocuments:
+    """Read the context of a step, fitted to the window. Result: a sequence, best first; it may be empty.
+
+    Attributes:
+        passages: The retrieved passages.
+        too_long: The provider's error if it refused the last prompt as too long; then read less.
+        step: The step. The sections are empty where they would save little; then the step is skipped.
+        rung: How many steps of the same name came before; each may read more than the last.
+    """
+
+    passages: Sequence[Any]
+    too_long: Exception | None = None
+    step: Route = "long_context"
+    rung: int = 0
+
+    @property
+    def anew(self) -> bool:
+        """Whether documents have to be read; else what is at hand is fitted."""
+        return self.step != "rag" and self.too_long is None
+
+
+@dataclass(frozen=True, slots=True)
+class Generate:
+    """Ask the model of one step to answer from a context. Result: a `Reply`, as soon as its verdict is certain.
+
+    Attributes:
+        step: The step.
+        context: The passages, sections or documents.
+        resumed: Whether to continue the reply in doubt, which is still open: there is nothing better to come.
+    """
+
+    step: Route
+    context: Sequence[Any]
+    resumed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Decide:
+    """Propose a step, before anything is paid for it or its text is shown. Result: what was `Decided`.
+
+    Attributes:
+        route: The step that the question should go to, or that answered it.
+        decision: The verdict on the first step.
+        latest: The verdict on the latest reply, which says why the question should go on.
+        since: The step that it comes from.
+        context: The sections that would be read.
+        final: Whether the question ends here; then nothing is proposed, and no policy is asked.
+    """
+
+    route: Route
+    decision: Verdict
+    latest: Verdict
+    since: Route = "rag"
+    context: Sequence[Any] = ()
+    final: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """Announce the route, as soon as it is known. The drivers yield it.
+
+    Attributes:
+        route: The proposed step; or the one that the question comes from, if it must not go on.
+        decision: The verdict on the first step, with what a policy said.
+        granted: Whether the question may go on as proposed.
+    """
+
+    route: Route
+    decision: Verdict
+    granted: bool = True
+
+
+Effect = Retrieve | Compare | ReadDocuments | Generate | Decide
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The part of a model's reply that was read when its verdict became certain.
+
+    Attributes:
+        text: The text that may be shown: none of a draft that declines, nor the refusal itself.
+        verdict: Whether the reply declines, by this part.
+    """
+
+    text: str
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to one question. The drivers yield it last, with its whole text.
+
+    Attributes:
+        text: The answer. If every step declined, the last step's own words, or the refusal word if it gave none.
+        route: The step that produced the answer.
+        answerable: False if every step that ran declined.
+        decision: Why this route: the verdict on the first step.
+        passages: The retrieved passages, on either route.
+        context: What the model answered from: the passages, the sections, or the documents.
+        finish_reason: How the reply that is shown ended, in the provider's word; None if it says nothing.
+        cited: Where the answer stands in the context; None if that was not asked for.
+        is_open: Whether this is not the answer yet: only the first step was asked for, and the question should go on.
+    """
+
+    text: str
+    route: Route
+    answerable: bool
+    decision: Verdict
+    passages: Sequence[Any]
+    context: Sequence[Any]
+    finish_reason: str | None = None
+    cited: Cited | None = None
+    is_open: bool = False
+
+    def ended(self, text: str, *, finish_reason: str | None, refusal: str) -> Answer:
+        """Return the answer with its whole text. A reply to documents is judged again, as a whole.
+
+        Args:
+            text: All the text that was shown.
+            finish_reason: How the reply ended, in the provider's word.
+            refusal: The word that declines.
+        """
+        whole = self.route == "long_context"
+        answerable = self.answerable and not (whole and declines_anywhere(text, refusal))
+        return replace(self, text=text, answerable=answerable, finish_reason=finish_reason)
+
+    def cited_as_dict(self, *, quoted: bool) -> dict[str, Any]:
+        """Return where the answer stands, as chains and engines report it; empty if that was not asked for.
+
+        Args:
+            quoted: Whether the model was asked for quotes; then those that do not stand in the text are counted.
+        """
+        if self.cited is None:
+            return {}
+        unverified = {"unverified_quotes": self.cited.unverified_quotes} if quoted else {}
+        return {"citations": self.cited.citations, **unverified}
