@@ -305,7 +305,7 @@ def test_each_tenant_is_answered_from_a_document_of_their_own(server: LoopbackSe
     assert shown[:3] + shown[4:] == [
         "north: [long_context] It was Osric Pellan.\n  read: minutes.md of north\n",
         "south: [long_context] It was Una Marsh.\n  read: minutes.md of south\n",
-        "nobody: [long_context] unanswerable\n  read: nothing\n",
+        "nobody: [rag] unanswerable\n  read: nothing\n",
         "custom retriever, filter given: [long_context] It was Osric Pellan.\n  read: minutes.md of north\n",
     ]
     assert re.match(
