@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import AsyncIterator
 from typing import Any
 
+import httpx
 import pytest
 from langchain_core.documents import Document
 from langchain_core.runnables import RunnableLambda
@@ -41,16 +43,25 @@ class Found(BaseRetriever):
         return [NodeWithScore(node=TextNode(text=TEXT), score=1.0)]
 
 
-def llm_of(host: str, served: Served, *, grammar: str = SHORT, tokens: int = 24) -> Any:
+@pytest.fixture
+async def client() -> AsyncIterator[httpx.AsyncClient]:
+    """A client of one test's event loop: those that ChatOpenAI makes itself are shared by all."""
+    async with httpx.AsyncClient(timeout=300) as opened:
+        yield opened
+
+
+def llm_of(
+    host: str, served: Served, *, grammar: str = SHORT, tokens: int = 24, client: httpx.AsyncClient | None = None
+) -> Any:
     if host == "langchain":
         return ChatOpenAI(
             model="smollm2", base_url=served.url, api_key="none", temperature=0, stream_usage=True, max_retries=0,
-            max_tokens=tokens, extra_body={"grammar": grammar} if grammar else None,
+            max_tokens=tokens, extra_body={"grammar": grammar} if grammar else None, http_async_client=client,
         )  # fmt: skip
     more = {"extra_body": {"grammar": grammar}} if grammar else {}
     return OpenAILike(
         model="smollm2", api_base=served.url, api_key="none", temperature=0, is_chat_model=True, max_retries=0,
-        max_tokens=tokens, context_window=8192, additional_kwargs=more,
+        max_tokens=tokens, context_window=8192, additional_kwargs=more, async_http_client=client,
     )  # fmt: skip
 
 
@@ -84,10 +95,13 @@ def test_an_answer_comes_with_the_tokens_that_the_server_counted(host: str, serv
 
 
 @HOSTS
-async def test_a_rambling_refusal_is_hung_up_on_and_the_document_answers(host: str, served: Served) -> None:
+async def test_a_rambling_refusal_is_hung_up_on_and_the_document_answers(
+    host: str, served: Served, client: httpx.AsyncClient
+) -> None:
     """The server's log says that it cancelled the draft."""
     before = served.count("cancel task")
-    draft, final = llm_of(host, served, grammar=DECLINES, tokens=400), llm_of(host, served)
+    draft = llm_of(host, served, grammar=DECLINES, tokens=400, client=client)
+    final = llm_of(host, served, client=client)
     pipeline = pipeline_of(host, draft, final, **({} if host == "langchain" else {"streaming": True}))
     began = time.monotonic()
     if host == "langchain":
@@ -136,9 +150,9 @@ def test_the_second_question_on_a_document_comes_from_the_cache_also_with_a_draf
     assert second["long_context"]["cached_tokens"] > 0.8 * first["long_context"]["input_tokens"]
 
 
-async def test_sixteen_at_once_are_all_answered_and_counted(served: Served) -> None:
+async def test_sixteen_at_once_are_all_answered_and_counted(served: Served, client: httpx.AsyncClient) -> None:
     ledger = SelfRouteLedger()
-    chain = pipeline_of("langchain", llm_of("langchain", served))
+    chain = pipeline_of("langchain", llm_of("langchain", served, client=client))
     results = await chain.abatch([QUESTION] * 16, {"callbacks": [ledger]})
     assert {result["answer"] for result in results} == {"Ms Okafor."}
     figures = ledger.to_dict()
