@@ -22,6 +22,7 @@ from typing import Annotated, Any
 
 import uvicorn
 from fastapi import Body, FastAPI
+from fastapi.responses import RedirectResponse
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from langchain.chat_models import init_chat_model
 from langchain_chroma import Chroma
@@ -38,6 +39,11 @@ from selfroute.error_text import one_line
 def make_app(chain: SelfRouteChain) -> FastAPI:
     """Serve a chain over HTTP."""
     app, ledger = FastAPI(title="Self-Route"), SelfRouteLedger()
+
+    @app.get("/", include_in_schema=False)
+    def home() -> RedirectResponse:
+        """Lead to FastAPI's own page, where questions can be asked."""
+        return RedirectResponse("/docs")
 
     @app.post("/ask", response_class=EventSourceResponse)
     async def ask(question: Annotated[str, Body(embed=True, pattern=r"\S")]) -> AsyncIterator[ServerSentEvent]:

@@ -137,6 +137,11 @@ def running(server: LoopbackServer) -> Iterator[httpx.Client]:
             yield client
 
 
+def test_the_services_first_page_is_one_where_questions_can_be_asked(running: httpx.Client) -> None:
+    page = running.get("/", follow_redirects=True)
+    assert (page.status_code, page.url.path, "/ask" in running.get("/openapi.json").text) == (200, "/docs", True)
+
+
 @pytest.fixture
 def service(running: httpx.Client) -> httpx.Client:
     """The service, with nothing in its ledger."""
