@@ -115,8 +115,9 @@ class Reading(Generic[Document]):
             return self.documents
         if self._chosen is None:
             if most is None:
-                names = [self._host.source_of(passage) for passage in self._drafted]
-                self._chosen = [one for one in self.documents if self._host.source_of(one) in names]
+                names, drafted = [self._host.source_of(passage) for passage in self.passages], len(self._drafted)
+                further = [name for name in names[drafted:] if name not in names[:drafted]]
+                self._chosen = [one for one in self.documents if self._host.source_of(one) not in further]
             else:
                 self._chosen = [self.documents[number] for number in self.ranking.documents[:most]]
         return self._chosen

@@ -46,7 +46,7 @@ class Item:
     error: str | None = None
 
     def check(self) -> None:
-        """Check what its types do not say; raises ValueError if it is no question, or its answer is none."""
+        """Check what its types do not say; raises ValueError if the question is missing or the answer is not a row."""
         if not isinstance(self.question.get("question"), str) or (self.row is not None and "sources" not in self.row):
             msg = "a question or a draft is missing"
             raise ValueError(msg)
