@@ -11,6 +11,7 @@ import pkgutil
 import re
 import sys
 from collections.abc import Sequence
+from functools import cache
 from typing import Annotated, Any
 
 from selfroute import __version__
@@ -84,7 +85,7 @@ def main(args: Sequence[str] | None = None) -> int:
         args: What was typed after `selfroute`; `sys.argv` if None.
     """
     try:
-        command = app(args, standalone_mode=False)
+        command = _parser()(args, standalone_mode=False)
     except KeyboardInterrupt:
         return _say("interrupted", 130)
     except Exception as error:
@@ -93,6 +94,11 @@ def main(args: Sequence[str] | None = None) -> int:
         path = getattr(getattr(error, "ctx", None), "command_path", None) or "selfroute"
         return _say(f"{error.format_message()} ({path} --help explains)", 2)
     return _perform(command) if isinstance(command, options.Command) else 0
+
+
+@cache
+def _parser() -> Any:
+    return typer.main.get_command(app)
 
 
 def _perform(command: options.Command) -> int:

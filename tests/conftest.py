@@ -1,4 +1,4 @@
-"""What tests share: two lanes, and what those over real wires ask for by `pytestmark`."""
+"""What tests share: two lanes, a server, and what makes the whole run quicker."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _no_terminal() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session", autouse=True)
 def one_certificate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Let clients, which nothing here asks for TLS, load one certificate in place of all: half of the time here."""
     path, end = tmp_path_factory.mktemp("certificates") / "one.pem", "-----END CERTIFICATE-----\n"

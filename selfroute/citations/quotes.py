@@ -66,12 +66,13 @@ class _Plain:
         wanted, at = [first, second], 0
         found: list[int] = []
         for word in _WORD.finditer(self._text):
-            kept = [place for place, character in enumerate(word[0], word.start()) if character not in _QUOTES]
-            while kept and len(found) < len(wanted) and wanted[len(found)] < at + len(kept):
-                found.append(kept[wanted[len(found)] - at])
-            if len(found) == len(wanted):
-                break
-            at += len(kept) + bool(kept)
+            size = len(word[0].translate(_MARKS))
+            if wanted[len(found)] < at + size:
+                kept = [place for place, character in enumerate(word[0], word.start()) if character not in _QUOTES]
+                found += [kept[place - at] for place in wanted[len(found) :] if place < at + size]
+                if len(found) == len(wanted):
+                    break
+            at += size + bool(size)
         return found
 
 
