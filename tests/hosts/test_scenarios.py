@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import pickle
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -18,6 +19,8 @@ from hypothesis import strategies as st
 from both_parts import (
     COMPLETION,
     EVERYWHERE,
+    LANGCHAIN,
+    LLAMAINDEX,
     Outcome,
     awaited,
     every_stream,
@@ -49,6 +52,7 @@ from selfroute.usage import Usage
 from steering import STEERED, Steered
 
 ALL = [*SCENARIOS, *STEERED]
+PAIRS = [*zip(LANGCHAIN, LLAMAINDEX, strict=True)]  # the same mode in both
 STEPS = ("rag", "sections", "long_context")
 KEYS = {"answer", "route", "answerable", "finish_reason", "decision", "usage"}
 some_scenarios = pytest.mark.parametrize("scenario", SOME, ids=str)
@@ -99,12 +103,12 @@ def check_citations(found: Outcome) -> list[Any]:
 
 
 def check_alike(found: dict[str, Outcome], *, counted: bool) -> None:
-    """Compare everything with what the first mode came to.
+    """Compare everything with what came first.
 
     What a reply cost that was hung up on is estimated, and in async depends on how far it had come meanwhile.
     """
     first, *_ = found.values()
-    hung_up = found["langchain stream"].hung_up
+    hung_up = first.hung_up.union(*(one.hung_up for one in found.values()))
 
     def verdict(one: Outcome) -> list[Any]:
         of_it = [one.answer, one.route, one.answerable, one.finish_reason, one.decision]
@@ -117,22 +121,39 @@ def check_alike(found: dict[str, Outcome], *, counted: bool) -> None:
             assert one.usage[step] == first.usage[step], where
         assert left or one.usage == first.usage, where
         assert one.usage["estimated"] is bool(one.steps and (not counted or left)), where
-    if hung_up <= {"rag"} and not first.usage["sections"]:
+    if "langchain stream" in found and hung_up <= {"rag"} and not first.usage["sections"]:
         assert found["langchain stream"].usage == found["llamaindex stream"].usage
 
 
-async def outcomes(scenario: Scenario, **fields: Any) -> dict[str, Outcome]:
-    """What a scenario comes to in both hosts and all modes."""
-    return {where: await outcome(where, scenario, citations=True, **fields) for where in EVERYWHERE}
+async def outcomes(scenario: Scenario, wheres: Sequence[str] = EVERYWHERE, **fields: Any) -> dict[str, Outcome]:
+    """What a scenario comes to, in both hosts and all modes."""
+    return {where: await outcome(where, scenario, citations=True, **fields) for where in wheres}
 
 
-@pytest.mark.parametrize("counted", [True, False], ids=["counted", "estimated"])
-@pytest.mark.parametrize("scenario", ALL, ids=str)
-async def test_a_scenario_ends_as_the_table_says_and_alike_everywhere(scenario: Scenario, counted: bool) -> None:
-    found = await outcomes(scenario, usage=counted)
+async def ends_as_the_table_says(scenario: Scenario, wheres: Sequence[str], *, counted: bool) -> None:
+    """Ask in all of these, hold each against the scenario, and all against each other."""
+    found = await outcomes(scenario, wheres, usage=counted)
     for one in found.values():
         check(scenario, one)
     check_alike(found, counted=counted)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "both", "counted"),
+    [(scenario, PAIRS[at % 4], at % 8 < 4) for at, scenario in enumerate(ALL)],
+    ids=lambda one: str(one) if isinstance(one, Scenario | Steered) else "",
+)
+async def test_a_scenario_ends_as_the_table_says_and_alike_in_both_frameworks(
+    scenario: Scenario, both: Sequence[str], counted: bool
+) -> None:
+    await ends_as_the_table_says(scenario, both, counted=counted)
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize("counted", [True, False], ids=["counted", "estimated"])
+@pytest.mark.parametrize("scenario", ALL, ids=str)
+async def test_a_scenario_ends_alike_in_all_modes(scenario: Scenario, counted: bool) -> None:
+    await ends_as_the_table_says(scenario, EVERYWHERE, counted=counted)
 
 
 @some_scenarios
