@@ -20,12 +20,12 @@ import langchain_parts
 import llamaindex_parts
 import own_addresses
 from both_parts import LANGCHAIN, LLAMAINDEX
-from examples_parts import LangChainWords, LlamaIndexWords
 from langchain_selfroute import SelfRouteChain, SelfRouteLedger
 from llamaindex_selfroute import SelfRouteQueryEngine
 from loopback import LoopbackServer, Reply, Request
 from selfroute.calls import asking
 from selfroute.calls.flights import Flights
+from word_vectors import LangChainWords, LlamaIndexWords
 
 ANSWER = "It says so."
 DRAFT, FINAL = "gpt-4o", "gpt-4o-mini"

@@ -7,21 +7,24 @@ from pathlib import Path
 
 import pytest
 
-from command_parts import FERRY, LangChainWords, Result, Run, Words
+from command_parts import FERRY, Result, Run
 from loopback import LoopbackServer
 from selfroute import cli
 from selfroute.command import asking
+from word_vectors import LangChainWords
 
 
 @pytest.fixture
-def words() -> Words:
-    return Words()
+def words() -> LangChainWords:
+    return LangChainWords()
 
 
 @pytest.fixture
-def run(words: Words, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+def run(
+    words: LangChainWords, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Run:
     """The command in a folder of its own, which holds `ferry.md`, and a cache folder of its own."""
-    monkeypatch.setattr(asking, "load_embeddings", lambda _name=None: LangChainWords(words))
+    monkeypatch.setattr(asking, "load_embeddings", lambda _name=None: words)
     monkeypatch.delenv("COLUMNS", raising=False)  # which pytest-xdist sets
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY"):

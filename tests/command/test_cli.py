@@ -15,13 +15,12 @@ from pathlib import Path
 import pytest
 from langchain_core.embeddings import Embeddings
 
-from command_parts import ANSWER, FERRY, QUESTION, Result, Run, Words, model
+from command_parts import ANSWER, FERRY, QUESTION, Result, Run, model
 from loopback import RATE_LIMITED, LoopbackServer, Reply, Request
 from selfroute import __version__
 from selfroute.command import asking
 from selfroute.usage import prices
-
-REAL = asking.load_embeddings
+from word_vectors import LangChainWords
 
 
 def test_the_demo_routes_questions_and_ends_with_totals(run: Run) -> None:
@@ -138,7 +137,7 @@ def test_check_ends_with_one_if_something_has_to_be_changed(run: Run, monkeypatc
 
     by_vectors = ("--embeddings", "any")
     assert run("ask", "ferry.md", "-q", QUESTION, *by_vectors).code == 0
-    monkeypatch.setattr(Words, "embed", fail)
+    monkeypatch.setattr(LangChainWords, "embed_query", fail)
     result = run("check", "ferry.md", *by_vectors)
     assert result.code == 1
     assert re.search(r"^PROBLEM +source +the retriever failed: the disk is gone", result.out, re.MULTILINE)
@@ -224,22 +223,14 @@ def test_an_option_that_would_have_no_effect_is_refused_with_what_to_do(run: Run
         assert said in result.err, given
 
 
-def test_the_real_embeddings_find_the_answer(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "load_embeddings", REAL)
-    Path("others.md").write_text("A bicycle is not let.\n\n" * 300)
-    asked = (
-        "ask",
-        "ferry.md",
-        "others.md",
-        "-q",
-        "When do ships depart?",
-        "--k",
-        "1",
-        "--embeddings",
-        "all-MiniLM-L6-v2",
-    )
-    result = run(*asked)
-    assert (result.code, "ferry.md at character 0" in result.out) == (0, True), result
+def test_the_real_embeddings_find_the_answer(tmp_path: Path) -> None:
+    """In a process of its own: torch would make each test that comes later slower."""
+    Path(tmp_path, "ferry.md").write_text(FERRY)
+    Path(tmp_path, "others.md").write_text("A bicycle is not let.\n\n" * 300)
+    by_vectors = ("-q", "When do ships depart?", "--k", "1", "--embeddings", "all-MiniLM-L6-v2", "--store", "kept")
+    command = (sys.executable, "-m", "selfroute.cli", "ask", "ferry.md", "others.md", *by_vectors)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert (done.returncode, "ferry.md at character 0" in done.stdout) == (0, True), done
 
 
 def test_ask_prints_one_json_object_per_question_and_nothing_else(run: Run) -> None:
@@ -343,7 +334,7 @@ def test_another_model_may_read_the_whole_documents_and_what_it_does_not_count_i
     assert [entry.request.model for entry in server.book] == ["test", "large"]
 
 
-def test_an_index_is_kept_per_file_and_a_changed_file_is_indexed_again(run: Run, words: Words) -> None:
+def test_an_index_is_kept_per_file_and_a_changed_file_is_indexed_again(run: Run, words: LangChainWords) -> None:
     call = ["ask", "ferry.md", "-q", QUESTION, "--store", "kept", "--embeddings", "any", "--json"]
 
     def indexed() -> int:
@@ -501,7 +492,9 @@ def test_a_missing_extra_is_one_line_that_names_it(package: str) -> None:
     assert done.stderr == f'selfroute: the command needs the package {package}: pip install "selfroute[cli]"\n'
 
 
-def test_files_are_searched_by_words_which_keeps_nothing_and_needs_no_embeddings(run: Run, words: Words) -> None:
+def test_files_are_searched_by_words_which_keeps_nothing_and_needs_no_embeddings(
+    run: Run, words: LangChainWords
+) -> None:
     Path("others.md").write_text("A bicycle is not let.\n\n" * 300 + "Captain Orla Venn sails the ferry.\n")
     result = run("ask", "others.md", "ferry.md", "-q", "Who is the captain?", "--k", "2", "--store", "kept", "--json")
     assert "Captain Orla Venn" in result.json["passages"][0]["text"]

@@ -160,7 +160,16 @@ def pages(*paths: Path) -> Any:
     return pytest.mark.parametrize("ran", paths, indirect=True, ids=named)
 
 
-@pages(*RUN)
+REAL_WEIGHTS = DOCS / "files.md"  # which takes ten seconds
+
+
+@pytest.mark.matrix
+@pages(REAL_WEIGHTS)
+def test_the_blocks_that_load_real_embeddings_run(ran: Ran) -> None:
+    assert ran.names["texts"]
+
+
+@pages(*(page for page in RUN if page != REAL_WEIGHTS))
 def test_the_python_blocks_of_a_page_run_and_print_what_it_shows(ran: Ran) -> None:
     printed = [line.rstrip() for line in ran.shown.splitlines()]
     for block in blocks_of(ran.page):

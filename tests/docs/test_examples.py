@@ -21,9 +21,10 @@ from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_openai import ChatOpenAI
 
-from examples_parts import EXAMPLES, LangChainWords, Started, free_port, load, start, wait_for
+from examples_parts import EXAMPLES, Started, free_port, load, start, wait_for
 from langchain_selfroute import SelfRouteChain, SelfRouteLedger
 from loopback import LoopbackServer, Reply, Request
+from word_vectors import LangChainWords
 
 pytestmark = pytest.mark.timeout(300)  # some start many processes
 

@@ -27,7 +27,7 @@ RECIPES = [dedent(one) for one in re.findall(r"^ *```py\n(.*?)^ *```$", PAGE, re
 
 def langchain(model: Model) -> dict[str, Any]:
     pytest.importorskip("rank_bm25")
-    store = one_store.store("chroma")
+    store = one_store.store("weights")
     return {
         "chunks": one_store.chunks(),
         "vectorstore": store,
@@ -39,7 +39,7 @@ def langchain(model: Model) -> dict[str, Any]:
 
 def llamaindex(model: Model) -> dict[str, Any]:
     pytest.importorskip("llama_index.retrievers.bm25")
-    index = one_store.index()
+    index = one_store.index("weights")
     return {
         "nodes": [node for node in index.docstore.docs.values() if isinstance(node, TextNode)],
         "index": index,

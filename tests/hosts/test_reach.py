@@ -79,7 +79,7 @@ async def test_the_best_two_documents_behind_all_passages_are_read(where: str) -
     assert all(TEXTS[name] in model.prompts[-1] for name in asked.read)
 
 
-@pytest.mark.parametrize("kind", ["memory", "chroma"])
+@pytest.mark.parametrize("kind", ["memory", "chroma", pytest.param("weights", marks=pytest.mark.matrix)])
 @pytest.mark.parametrize("question", BY_WORDS)
 @every_framework
 async def test_documents_are_ranked_by_the_words_of_their_sections_too(

@@ -22,7 +22,7 @@ from selfroute.demo.corpus import load_documents
 from selfroute.errors import ConfigurationError
 from selfroute.evaluation.replies import CostCapError, Replies
 
-pytestmark = pytest.mark.usefixtures("one_certificate", "frozen")
+pytestmark = pytest.mark.matrix
 SMALL = "openai:text-embedding-3-small"
 QUESTION = "Who chaired the meeting in April?"
 
@@ -50,7 +50,6 @@ def parts(number: int) -> list[str]:
     return [f"Part {each}. The gull {each} sat on pier {each * 7}. Nobody saw it leave." for each in range(number)]
 
 
-@pytest.mark.matrix
 def test_a_window_is_a_sentence_with_three_on_either_side() -> None:
     text = [" ".join(f"Gull number {each} sat on the rail." for each in range(30))]
     best, *_ = WindowRetriever(Words(), Words()).search(text, "number 12", k=2, document_id="a")
@@ -79,7 +78,6 @@ def test_a_tree_is_built_of_summaries_and_leads_to_chunks() -> None:
     assert len(asked) == 3
 
 
-@pytest.mark.matrix
 def test_summaries_are_asked_of_the_model_once_and_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OPENAI_API_KEY", "none")

@@ -15,6 +15,7 @@ from paper.retrieval import first_sentences, load_retriever
 from selfroute.demo.corpus import load_documents
 from selfroute.errors import ConfigurationError
 
+pytestmark = pytest.mark.matrix
 QUESTION = "What did the council decide about the harbour?"
 
 
@@ -45,7 +46,6 @@ def search(texts: Sequence[str], book: Book, question: str = QUESTION, k: int = 
     return load_retriever("raptor", summarize=book).search(texts, question, k=k, document_id="a")
 
 
-@pytest.mark.matrix
 def test_chunks_and_summaries_of_clusters_are_searched_in_one_layer(texts: list[str]) -> None:
     book = Book()
     found = search(texts, book)
@@ -59,7 +59,6 @@ def test_chunks_and_summaries_of_clusters_are_searched_in_one_layer(texts: list[
     assert search(texts, Book(), summary, k=1)[0].index >= len(texts), "the nearest to a summary is a summary"
 
 
-@pytest.mark.matrix
 def test_the_tree_is_the_same_each_time_and_is_built_once(texts: list[str]) -> None:
     first, second = Book(), Book()
     retriever = load_retriever("raptor", summarize=first)
@@ -71,7 +70,6 @@ def test_the_tree_is_the_same_each_time_and_is_built_once(texts: list[str]) -> N
     assert second.asked == first.asked
 
 
-@pytest.mark.matrix
 def test_clusters_are_soft() -> None:
     rng = np.random.default_rng(1)
     centres = np.eye(3, 8, dtype=np.float32)
@@ -86,7 +84,6 @@ def test_clusters_are_soft() -> None:
     assert raptor.members_of(many)[0] == [0], "one that belongs to none above all is in the likeliest"
 
 
-@pytest.mark.matrix
 def test_a_cluster_that_is_too_long_for_a_summary_is_split(every: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     whole, split = Book(), Book()
     search(every, whole)

@@ -23,6 +23,7 @@ from paper.found import Found, Retriever, mark_of
 from paper.retrieval import load_retriever
 from selfroute.errors import ConfigurationError
 
+pytestmark = pytest.mark.matrix
 CHUNKS = (
     "The harbour was dredged in spring, and ferries call there again.",
     "The baker sells rye bread on Mondays and keeps the recipe to himself.",
@@ -172,7 +173,6 @@ def test_bm25_gives_the_k_best_whatever_is_asked_of_whatever(chunks: list[str], 
 
 @settings(max_examples=15)
 @given(chunks=documents, question=sentences, k=st.integers(1, 15))
-@pytest.mark.matrix
 def test_vectors_give_the_k_best_whatever_is_asked_of_whatever(
     minilm: Retriever, chunks: list[str], question: str, k: int
 ) -> None:
@@ -243,7 +243,6 @@ def test_a_passage_begins_with_the_number_of_its_chunk() -> None:
     assert mark_of(Found(0, "Once upon a time", 0.5)) == "[1] "
 
 
-@pytest.mark.matrix
 def test_nothing_heavy_is_imported_before_a_retriever_is_loaded() -> None:
     code = """
 import sys

@@ -20,47 +20,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from zlib import crc32
 
-from langchain_core.embeddings import Embeddings
-from llama_index.core.base.embeddings.base import BaseEmbedding
-from typing_extensions import Self, override
+from typing_extensions import Self
+
+from word_vectors import LangChainWords, LlamaIndexWords
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 _DEADLINE = 120.0
-
-
-def embed(text: str) -> list[float]:
-    """Texts are near that share long words."""
-    vector = [0.0] * 512
-    for word in re.findall(r"\w{4,}", text.lower()):
-        vector[crc32(word[:4].encode()) % 512] += 1.0
-    return vector if any(vector) else [1.0] * 512
-
-
-class LangChainWords(Embeddings):
-    @override
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        return [embed(text) for text in texts]
-
-    @override
-    def embed_query(self, text: str) -> list[float]:
-        return embed(text)
-
-
-class LlamaIndexWords(BaseEmbedding):
-    @override
-    def _get_text_embedding(self, text: str) -> list[float]:
-        return embed(text)
-
-    @override
-    def _get_query_embedding(self, query: str) -> list[float]:
-        return embed(query)
-
-    @override
-    async def _aget_query_embedding(self, query: str) -> list[float]:
-        return embed(query)
 
 
 def load(name: str) -> Any:

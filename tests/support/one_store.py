@@ -1,4 +1,7 @@
-"""One real store of eight documents with real vectors, in either framework, and what a question reads of it."""
+"""One real store of eight documents, in either framework, and what a question reads of it.
+
+Its vectors know words and no numbers, as real ones hardly do; those of the kind "weights" are real.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +28,7 @@ from langchain_selfroute import SelfRouteChain
 from langchain_stores import chunks_of
 from llamaindex_selfroute import SelfRouteQueryEngine
 from selfroute.demo import with_langchain, with_llamaindex
+from word_vectors import LangChainWords, LlamaIndexWords
 
 PLACES = ("harbour", "bakery", "school", "railway", "orchard", "museum", "bridge", "choir")
 WORK = (
@@ -93,8 +97,8 @@ def chunks() -> list[Document]:
 @cache
 def store(kind: str = "memory") -> VectorStore:
     """A store of LangChain that holds them."""
-    embedding = with_langchain.load_embeddings()
-    if kind == "memory":
+    embedding = with_langchain.load_embeddings() if kind == "weights" else LangChainWords()
+    if kind != "chroma":
         return InMemoryVectorStore.from_documents(chunks(), embedding)
     client = chromadb.EphemeralClient()
     return Chroma.from_documents(chunks(), embedding, client=client, collection_name=f"c{uuid.uuid4().hex}")
@@ -108,7 +112,7 @@ def index(kind: str = "memory") -> VectorStoreIndex:
     if kind == "chroma":
         collection = chromadb.EphemeralClient().create_collection(f"c{uuid.uuid4().hex}")
         context = StorageContext.from_defaults(vector_store=ChromaVectorStore(chroma_collection=collection))
-    embedding = with_llamaindex.load_embeddings()
+    embedding = with_llamaindex.load_embeddings() if kind == "weights" else LlamaIndexWords()
     return VectorStoreIndex(nodes, embed_model=embedding, storage_context=context)
 
 
