@@ -242,12 +242,13 @@ def test_any_reply_is_judged_alike_everywhere(draft: str, final: str, cuts: list
 
 
 @by_language({name: [table[name][0] for table in (REFUSALS, DECLINES, ANSWERS)] for name in ANSWERS})
-async def test_a_reply_is_the_same_decline_everywhere(reply: str) -> None:
-    scenario = Scenario("a reply", cut(reply, range(0, len(reply), 5)), ("It was oak.",), "", "rag", "")
-    found = await outcomes(scenario)
-    check_alike(found, counted=False)
-    one = found["langchain invoke"]
-    assert (one.decision, one.answerable) == (declines(reply).as_dict(), True)
+async def test_a_reply_is_the_same_decline_everywhere(told: Sequence[str]) -> None:
+    for reply in told:
+        scenario = Scenario("a reply", cut(reply, range(0, len(reply), 5)), ("It was oak.",), "", "rag", "")
+        found = await outcomes(scenario)
+        check_alike(found, counted=False)
+        one = found["langchain invoke"]
+        assert (one.decision, one.answerable) == (declines(reply).as_dict(), True), reply
     assert one.answer == ("It was oak." if declines(reply) else reply)
 
 

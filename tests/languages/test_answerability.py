@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -57,32 +57,36 @@ replies = st.builds(
 refusals = st.sampled_from(["unanswerable", "unanswerable", "I don't know", "[NO ANSWER]", "The", "-1", ""])
 
 
+def misjudged(told: Sequence[str], right: Callable[[str], bool]) -> list[str]:
+    """The replies that are not judged so."""
+    return [reply for reply in told if not right(reply)]
+
+
+def quotes(verdict: Verdict, reply: str, signal: str | None = None) -> bool:
+    """Whether it declines, by this signal, and quotes the reply."""
+    said = verdict.evidence
+    return bool(verdict and said) and said in reply and signal in {verdict.signal, None}
+
+
 @by_language(REFUSALS)
-def test_a_reply_that_is_the_refusal_declines(reply: str) -> None:
-    verdict = declines(reply)
-    assert verdict
-    assert verdict.signal == "sentinel"
-    assert verdict.evidence in reply
-    assert declines(verdict.evidence).signal == "sentinel"
+def test_a_reply_that_is_the_refusal_declines(told: Sequence[str]) -> None:
+    assert misjudged(told, lambda reply: quotes(declines(reply), reply, "sentinel")) == []
+    assert misjudged([declines(reply).evidence for reply in told], lambda one: declines(one).signal == "sentinel") == []
 
 
 @by_language(DECLINES)
-def test_a_reply_that_says_in_its_own_words_that_the_text_does_not_tell_declines(reply: str) -> None:
-    verdict = declines(reply)
-    assert verdict
-    assert verdict.signal == "phrase"
-    assert verdict.evidence
-    assert verdict.evidence in reply
+def test_a_reply_that_says_in_its_own_words_that_the_text_does_not_tell_declines(told: Sequence[str]) -> None:
+    assert misjudged(told, lambda reply: quotes(declines(reply), reply, "phrase")) == []
 
 
 @by_language(ANSWERS)
-def test_an_answer_does_not_decline(reply: str) -> None:
-    assert declines(reply) == ANSWERED
+def test_an_answer_does_not_decline(told: Sequence[str]) -> None:
+    assert misjudged(told, lambda reply: declines(reply) == ANSWERED) == []
 
 
 @by_language(POLICIES)
-def test_an_answer_that_denies_a_fact_declines_by_neither_rule(reply: str) -> None:
-    assert declines(reply) == declines_anywhere(reply) == ANSWERED
+def test_an_answer_that_denies_a_fact_declines_by_neither_rule(told: Sequence[str]) -> None:
+    assert misjudged(told, lambda reply: declines(reply) == declines_anywhere(reply) == ANSWERED) == []
 
 
 @pytest.mark.parametrize(
@@ -93,10 +97,10 @@ def test_a_reply_without_a_word_is_empty(reply: str) -> None:
 
 
 @by_language(LEAD_INS)
-def test_a_lead_in_with_nothing_after_it_is_empty_and_a_refusal_after_it_declines(reply: str) -> None:
-    assert declines(reply) == declines_anywhere(reply) == EMPTY
-    assert declines(f"{reply} unanswerable.").signal == "sentinel"
-    assert declines(f"{reply} 1921") == ANSWERED
+def test_a_lead_in_with_nothing_after_it_is_empty_and_a_refusal_after_it_declines(told: Sequence[str]) -> None:
+    assert misjudged(told, lambda reply: declines(reply) == declines_anywhere(reply) == EMPTY) == []
+    assert misjudged(told, lambda reply: declines(f"{reply} unanswerable.").signal == "sentinel") == []
+    assert misjudged(told, lambda reply: declines(f"{reply} 1921") == ANSWERED) == []
 
 
 REFUSAL_WORDS = [
@@ -188,27 +192,23 @@ def test_another_refusal_matches_nothing_but_itself(refusal: str, reply: str) ->
 
 
 @by_language(DENIALS)
-def test_a_denial_anywhere_in_a_reply_to_whole_documents_counts(reply: str) -> None:
-    verdict = declines_anywhere(reply)
-    assert verdict
-    assert verdict.evidence in reply
-    assert not declines(reply)
+def test_a_denial_anywhere_in_a_reply_to_whole_documents_counts(told: Sequence[str]) -> None:
+    assert misjudged(told, lambda reply: quotes(declines_anywhere(reply), reply) and not declines(reply)) == []
 
 
 @by_language(TELLING)
-def test_a_sentence_that_denies_and_then_answers_is_an_answer_to_whole_documents(reply: str) -> None:
-    assert declines(reply).signal == "phrase"
-    assert declines_anywhere(reply) == ANSWERED
-    assert declines_anywhere(f"Kew is a garden. {reply} So it was.") == ANSWERED
-    assert declines_anywhere(f"{reply} The text does not mention the rest.").signal == "phrase"
+def test_a_sentence_that_denies_and_then_answers_is_an_answer_to_whole_documents(told: Sequence[str]) -> None:
+    assert misjudged(told, lambda reply: declines(reply).signal == "phrase") == []
+    assert misjudged(told, lambda reply: declines_anywhere(reply) == ANSWERED) == []
+    amid = [f"Kew is a garden. {reply} So it was." for reply in told]
+    assert misjudged(amid, lambda reply: declines_anywhere(reply) == ANSWERED) == []
+    denying = [f"{reply} The text does not mention the rest." for reply in told]
+    assert misjudged(denying, lambda reply: declines_anywhere(reply).signal == "phrase") == []
 
 
 @by_language(STILL_DENYING)
-def test_a_sentence_that_denies_and_then_only_describes_declines_by_either_rule(reply: str) -> None:
-    assert declines(reply)
-    verdict = declines_anywhere(reply)
-    assert verdict
-    assert verdict.evidence in reply
+def test_a_sentence_that_denies_and_then_only_describes_declines_by_either_rule(told: Sequence[str]) -> None:
+    assert misjudged(told, lambda reply: bool(declines(reply)) and quotes(declines_anywhere(reply), reply)) == []
 
 
 @pytest.mark.parametrize("table", [REFUSALS, DECLINES], ids=["refusals", "declines"])
@@ -266,10 +266,12 @@ def test_a_gate_for_the_refusal_alone_lets_everything_else_flow(reply: str) -> N
 
 
 @by_language(REFUSALS)
-def test_a_gate_for_the_refusal_alone_holds_the_refusal_back(reply: str) -> None:
-    gate = Gate(phrases=False)
-    assert "".join(map(gate.feed, reply)) + gate.end() == ""
-    assert gate.verdict == declines(reply)
+def test_a_gate_for_the_refusal_alone_holds_the_refusal_back(told: Sequence[str]) -> None:
+    def holds_back(reply: str) -> bool:
+        gate = Gate(phrases=False)
+        return "".join(map(gate.feed, reply)) + gate.end() == "" and gate.verdict == declines(reply)
+
+    assert misjudged(told, holds_back) == []
 
 
 def test_a_verdict_is_truthy_when_it_declines_and_is_plain_json() -> None:

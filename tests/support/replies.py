@@ -26,11 +26,8 @@ POLICIES = {"English": [*policies.ENGLISH, *domains.ANSWERS], **translated.ANSWE
 
 
 def by_language(table: Mapping[str, Sequence[str]]) -> pytest.MarkDecorator:
-    """Run a test for each reply of a table."""
-    rows = [(language, reply) for language, replies in table.items() for reply in replies]
-    return pytest.mark.parametrize(
-        "reply", [reply for _, reply in rows], ids=[f"{name}: {reply}" for name, reply in rows]
-    )
+    """Run a test for the replies of each language in a table."""
+    return pytest.mark.parametrize("told", table.values(), ids=list(table))
 
 
 @contextmanager
