@@ -81,10 +81,10 @@ lint: $(VENV)/.lint ## Check style, types and who imports whom
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
 
-paper: $(VENV)/.test ## Run the study of the papers on the shipped documents, without a key
+paper: $(VENV)/.torch ## Run the study of the papers on the shipped documents, without a key
 	$(BIN)/python -m benchmarks.paper demo --k 5,1 --retriever all-MiniLM-L6-v2,bm25,window,tree,raptor
 
-bench: $(VENV)/.test ## Measure the overhead over the frameworks, the stores and of imports, and prompt caches
+bench: $(VENV)/.torch ## Measure the overhead over the frameworks, the stores and of imports, and prompt caches
 	$(BIN)/python benchmarks/overhead_langchain.py
 	$(BIN)/python benchmarks/overhead_llamaindex.py
 	$(BIN)/python benchmarks/documents.py
@@ -92,7 +92,7 @@ bench: $(VENV)/.test ## Measure the overhead over the frameworks, the stores and
 	$(BIN)/python benchmarks/imports.py
 	$(BIN)/python benchmarks/prompt_cache.py
 
-notebooks: $(VENV)/.test ## Run the notebooks and keep their outputs
+notebooks: $(VENV)/.torch ## Run the notebooks and keep their outputs
 	for path in notebooks/*.ipynb; do $(BIN)/python -c "$$RUN_NOTEBOOK" $$path; done
 
 pictures: $(VENV)/.pictures ## Draw the pictures of README and home page anew, and record the demo
@@ -126,14 +126,19 @@ $(VENV)/.demo: pyproject.toml constraints.txt | $(VENV)/.pip
 	@touch $@
 
 $(VENV)/.test: pyproject.toml constraints.txt | $(VENV)/.pip
-	@echo "Installing into $(VENV), some 700 MB; the first time takes some minutes ..."
-	@$(CPU_TORCH)
+	@echo "Installing into $(VENV), some 290 MB; the first time takes a minute or two ..."
 	$(INSTALL) --editable . --group test
 	@touch $@
 
 $(VENV)/.test-all: $(VENV)/.test
-	@echo "Installing LanceDB and Milvus too ..."
+	@echo "Installing torch, LanceDB and Milvus, too ..."
+	@$(CPU_TORCH)
 	$(INSTALL) --editable . --group test-all
+	@touch $@
+
+$(VENV)/.torch: $(VENV)/.test
+	@$(CPU_TORCH)
+	$(INSTALL) --editable . --group torch
 	@touch $@
 
 $(VENV)/.test-browser $(VENV)/.test-real $(VENV)/.ray: $(VENV)/.test
@@ -142,8 +147,8 @@ $(VENV)/.test-browser $(VENV)/.test-real $(VENV)/.ray: $(VENV)/.test
 
 $(VENV)/.lint: pyproject.toml constraints.txt | $(VENV)/.pip
 	@$(CPU_TORCH)
-	$(INSTALL) --editable . --group test --group lint
-	@touch $@ $(VENV)/.test
+	$(INSTALL) --editable . --group test --group torch --group lint
+	@touch $@ $(VENV)/.test $(VENV)/.torch
 
 $(VENV_OLDEST)/.test: pyproject.toml requirements-oldest.txt | $(VENV_OLDEST)/.pip
 	@echo "Installing into $(VENV_OLDEST); the first time takes a minute ..."

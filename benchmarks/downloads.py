@@ -1,7 +1,7 @@
-"""Say what extras download into an empty environment, and fail if one brings what it should not.
+"""Say what extras and groups download into an empty environment, and fail if one brings what it should not.
 
     python benchmarks/downloads.py                                      # each extra, as in docs/index.md
-    python benchmarks/downloads.py cli --without torch nvidia triton
+    python benchmarks/downloads.py cli --group test --without torch nvidia triton
 
 It asks pip, which installs nothing (`pip install --dry-run --report`), and adds up the sizes that the servers give.
 """
@@ -24,12 +24,13 @@ import tomllib
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def report_of(extra: str) -> list[dict[str, Any]]:
-    """Return what pip would install, with the versions that the tests run with."""
+def report_of(name: str, *, group: bool) -> list[dict[str, Any]]:
+    """Return what pip would install for an extra or a group, with the versions that the tests run with."""
+    wanted = [".", "--group", name] if group else [f".[{name}]"]
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--dry-run", "--ignore-installed"]
-        command += ["--report", str(report), "--constraint", "constraints.txt", f".[{extra}]"]
+        command += ["--report", str(report), "--constraint", "constraints.txt", *wanted]
         subprocess.run(command, check=True, cwd=ROOT, stderr=subprocess.DEVNULL)
         found: list[dict[str, Any]] = json.loads(report.read_text())["install"]
     return found
@@ -60,17 +61,20 @@ def main() -> int:
     """Print the numbers of packages, their sizes, and the largest; the exit code is 1 if one is there that must not."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("extras", nargs="*", help="all, if none is named")
+    parser.add_argument("--group", action="append", default=[], help="a dependency group")
     parser.add_argument("--without", nargs="*", default=[], help="beginnings of names that must not be among them")
     options = parser.parse_args()
     wrong = False
-    for extra in options.extras or extras():
-        items = report_of(extra)
+    named = options.extras or (() if options.group else extras())
+    for extra, group in [*((one, False) for one in named), *((one, True) for one in options.group)]:
+        items = report_of(extra, group=group)
         names = [item["metadata"]["name"] for item in items]
         with ThreadPoolExecutor(8) as threads:
             sizes = dict(zip(names, threads.map(size_of, items), strict=True))
         most = sorted(names, key=lambda name: -sizes[name])[:6]
         largest = ", ".join(f"{name} {sizes[name] / 1e6:.0f}" for name in most)
-        print(f"selfroute[{extra}]: {len(names)} packages, {sum(sizes.values()) / 1e6:.0f} MB ({largest})", flush=True)
+        asked = f"--group {extra}" if group else f"selfroute[{extra}]"
+        print(f"{asked}: {len(names)} packages, {sum(sizes.values()) / 1e6:.0f} MB ({largest})", flush=True)
         unwanted = [name for name in names if name.lower().startswith(tuple(options.without))]
         if unwanted:
             print(f"It brings {', '.join(unwanted)}, which it should not.", file=sys.stderr)

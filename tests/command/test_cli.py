@@ -223,6 +223,7 @@ def test_an_option_that_would_have_no_effect_is_refused_with_what_to_do(run: Run
         assert said in result.err, given
 
 
+@pytest.mark.matrix
 def test_the_real_embeddings_find_the_answer(tmp_path: Path) -> None:
     """In a process of its own: torch would make each test that comes later slower."""
     Path(tmp_path, "ferry.md").write_text(FERRY)
