@@ -149,7 +149,13 @@ sys.exit(cli.main(sys.argv[1:]))
 """
 
 
-@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT], ids=["killed", "interrupted"])
+@pytest.mark.parametrize(
+    "end",
+    [
+        pytest.param(signal.SIGKILL, id="killed"),
+        pytest.param(signal.SIGINT, id="interrupted", marks=pytest.mark.matrix),
+    ],
+)
 def test_a_run_that_was_ended_goes_on_with_the_rest(
     evaluate: Run, questions: Path, end: signal.Signals, tmp_path: Path
 ) -> None:

@@ -76,9 +76,12 @@ ROUNDS = {
 }
 
 
+BEFORE_EACH_COMMIT = ("LangChain", "LlamaIndex, slow")
+
+
 @pytest.fixture(
     scope="module",
-    params=[pytest.param(name, marks=pytest.mark.matrix) if "many" in name else name for name in ROUNDS],
+    params=[name if name in BEFORE_EACH_COMMIT else pytest.param(name, marks=pytest.mark.matrix) for name in ROUNDS],
 )
 def over(request: pytest.FixtureRequest) -> Round:
     return ROUNDS[request.param]()
