@@ -37,5 +37,6 @@ def languages_put_back() -> Iterator[list[Language]]:
     try:
         yield LANGUAGES
     finally:
-        LANGUAGES[:] = before
-        grammar.cache_clear()
+        if before != LANGUAGES:
+            LANGUAGES[:] = before
+            grammar.cache_clear()
