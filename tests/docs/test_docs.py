@@ -45,6 +45,7 @@ DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 TEXTS = [*PAGES, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "examples").glob("*.md"))]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+SOURCES = ("selfroute", "langchain_selfroute", "llamaindex_selfroute", "tests", "benchmarks", "examples", "docs")
 FENCE = re.compile(r"^( *)```(\S*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 
 
@@ -224,6 +225,13 @@ async def test_the_workflow_of_the_page_on_composing_answers(ran: Ran) -> None:
 @pages(DOCS / "evaluating.md")
 def test_an_evaluation_leaves_its_report_its_results_and_its_replies(ran: Ran) -> None:
     assert {"report.html", "results.json", "looks.jsonl"} <= {path.name for path in Path("evaluation").iterdir()}
+
+
+def test_the_files_and_folders_that_contributors_are_told_of_are_there() -> None:
+    paths = [path for top in SOURCES for path in (ROOT / top).rglob("*")]
+    known = {path.relative_to(ROOT).as_posix() for path in [*paths, *ROOT.iterdir()]}
+    named = set(re.findall(r"`([\w/.]+(?:\.py|/))`", text_of(ROOT / "CONTRIBUTING.md"))) - {"site/"}
+    assert {name for name in named if not any(f"/{path}".endswith(f"/{name.rstrip('/')}") for path in known)} == set()
 
 
 def test_the_readme_begins_with_the_demo_and_the_tests_and_shows_both_frameworks_by_line_80() -> None:
