@@ -55,7 +55,7 @@ class Watch:
             run(handle)
             self.longest = max(self.longest, 1e3 * (time.thread_time() - began))
 
-        asyncio.events.Handle._run = timed  # type: ignore[method-assign] # noqa: SLF001
+        asyncio.events.Handle._run = timed  # type: ignore[method-assign,assignment] # noqa: SLF001
 
     async def over(self, ask: Callable[[], Awaitable[object]], times: int) -> float:
         """Ask so often, and return how long the longest callback took."""
