@@ -26,7 +26,7 @@ from both_parts import (
     seen,
     until,
 )
-from scenarios import DOCUMENT_TEXTS, FINAL, FOUND, PASSAGE_TEXTS
+from scenarios import DOCUMENT_TEXTS, FINAL, FOUND, PASSAGE_TEXTS, QUESTION
 from selfroute.errors import InputError
 from selfroute.usage import FREE, Usage
 from steering import BY_NAME
@@ -340,20 +340,25 @@ async def test_each_step_asks_its_own_model(where: str) -> None:
 
 
 @everywhere
-async def test_the_passages_and_the_documents_are_handed_on_and_never_changed(where: str) -> None:
-    def documents(*given: Any) -> list[Any]:
+@pytest.mark.parametrize("listed", [True, False], ids=["a list", "a callable"])
+async def test_the_passages_and_the_documents_are_handed_on_and_never_changed(where: str, listed: bool) -> None:
+    def called(*given: Any) -> list[Any]:
+        """Empty all that was handed on."""
         for one in given:
             held = one["retrieved"] if isinstance(one, dict) else one
             if isinstance(held, list):
                 held.clear()
-        return listed
+            if isinstance(one, dict):
+                one.clear()
+        return documents
 
-    listed = [document(where, text) for text in DOCUMENT_TEXTS]
-    before = deepcopy(listed)
-    one = pipeline(where, passages=PASSAGE_TEXTS, documents=documents)
+    documents = [document(where, text) for text in DOCUMENT_TEXTS]
+    before = deepcopy(documents)
+    one = pipeline(where, passages=PASSAGE_TEXTS, documents=documents if listed else called)
     for _ in range(2):
         found = await one.ask()
         assert (found.retrieved, found.read) == (2, [*DOCUMENT_TEXTS])
-        found.context.clear()
-    assert listed == before
+        assert found.told.get("input", QUESTION) == QUESTION
+        found.sources.clear()
+    assert documents == before
     assert len(one.asked.retriever.passages) == 2

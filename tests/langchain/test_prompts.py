@@ -14,18 +14,16 @@ from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder, Prom
 from langchain_core.runnables import ConfigurableField, RunnableConfig, RunnableLambda
 
 from langchain_parts import (
-    DOCUMENTS,
     FAR_APART,
     MODES,
     QUESTION,
-    ListRetriever,
     ScriptedModel,
     TreeTracer,
     a_chain,
     ask,
     outline,
 )
-from langchain_selfroute import SelfRouteChain, SelfRouteLedger
+from langchain_selfroute import SelfRouteLedger
 from scenarios import FOUND
 from selfroute import prompts
 from selfroute.errors import ConfigurationError, ReplyError
@@ -208,28 +206,7 @@ def test_a_prompt_that_asks_for_no_numbers_is_refused_where_they_are_needed(name
     assert a_chain(rag_prompt=NUMBERLESS[name](f"Two numbers from 0 to 100 first. {OWN}"), **GRADED)
 
 
-PARTS: dict[str, Any] = {"retriever": ListRetriever(), "llm": ScriptedModel(), "documents": DOCUMENTS}
-
-
-@pytest.mark.parametrize("name", PARTS)
-def test_what_is_missing_is_named(name: str) -> None:
-    with pytest.raises(ValueError, match=name):
-        SelfRouteChain(**{key: part for key, part in PARTS.items() if key != name})
-    for field, wrong in (("rag_prompt", 7), ("rag_prompt", None), ("refusal", None), ("retriever", len)):
-        with pytest.raises(ValueError, match=field):
-            SelfRouteChain(**{**PARTS, field: wrong})
-
-
 def test_no_dump_of_a_chain_shows_the_text_of_its_documents() -> None:
     chain = a_chain(documents=[Document("the secret text of a document")])
     for shown in (str(dumpd(chain)), repr(chain.model_dump()), repr(chain.with_retry())):
         assert "secret" not in shown
-
-
-def test_lists_of_the_caller_are_read_as_they_were_given() -> None:
-    documents = list(DOCUMENTS)
-    chain = a_chain(documents=documents)
-    result = chain.invoke(QUESTION)
-    result["context"].clear()
-    result["retrieved"].clear()
-    assert documents == chain.invoke(QUESTION)["context"] == DOCUMENTS

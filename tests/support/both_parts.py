@@ -135,6 +135,7 @@ class Outcome:
         retrieved: How many passages were retrieved.
         calls: The calls of the model.
         pieces: The text as it came.
+        sources: What it is from, in the list of the host.
         response: The response of LlamaIndex.
     """
 
@@ -144,6 +145,7 @@ class Outcome:
     retrieved: int
     calls: list[Any]
     pieces: list[str]
+    sources: list[Any]
     response: Any = None
 
     def __getattr__(self, name: str) -> Any:
@@ -262,7 +264,7 @@ class Pipeline:
         context = [(one.page_content, one.metadata) for one in read]
         names = [one.metadata.get("source") for one in read]
         pieces = [chunk["answer"] for chunk in chunks if "answer" in chunk]
-        return Outcome(told, context, names, len(found), self.model.calls[before:], pieces)
+        return Outcome(told, context, names, len(found), self.model.calls[before:], pieces, read)
 
     async def _response(self, response: Any, before: int) -> Outcome:
         response = await response if isinstance(response, Awaitable) else response
@@ -273,7 +275,8 @@ class Pipeline:
         context = [(one.node.get_content(), one.node.metadata) for one in asked.source_nodes]
         names = [_document_of(one.node) for one in asked.source_nodes]
         found = len(told.pop("retrieved"))
-        return Outcome(told, context, names, found, self.model.calls[before:], asked.pieces, response)
+        calls, sources = self.model.calls[before:], asked.source_nodes
+        return Outcome(told, context, names, found, calls, asked.pieces, sources, response)
 
 
 def _document_of(node: BaseNode) -> str:
