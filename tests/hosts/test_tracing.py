@@ -7,6 +7,8 @@ from contextlib import aclosing
 from typing import Any
 
 import pytest
+from langchain_core.callbacks import UsageMetadataCallbackHandler
+from llama_index.core.callbacks import CallbackManager, TokenCountingHandler
 
 from both_parts import (
     document,
@@ -113,3 +115,18 @@ async def test_a_configuration_that_fails_in_the_call_is_recorded_too(where: str
     with seen(one) as watched, pytest.raises(ConfigurationError, match="start"):
         await one.ask()
     assert (watched.open, one.model.calls, FOUND in str(watched)) == ([], [], False)
+
+
+@everywhere
+async def test_the_host_s_own_counter_counts_what_is_reported(where: str) -> None:
+    one = pipeline(where, usage=True)
+    if is_langchain(where):
+        runs = UsageMetadataCallbackHandler()
+        one.config["callbacks"] = [runs]
+        usage = (await one.ask()).usage
+        assert runs.usage_metadata["scripted"]["total_tokens"] == usage["total_tokens"] > 0
+    else:
+        events = TokenCountingHandler(tokenizer=str.split)
+        one.holder.callback_manager = CallbackManager([events])
+        usage = (await one.ask()).usage
+        assert events.total_llm_token_count == usage["total_tokens"] > 0

@@ -7,14 +7,12 @@ import json
 import logging
 import sys
 from collections import Counter
-from contextlib import aclosing, closing
 from functools import singledispatchmethod
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from llama_index.core import Settings
-from llama_index.core.callbacks import CallbackManager, TokenCountingHandler
 from llama_index.core.instrumentation.dispatcher import instrument_tags
 from llama_index.core.instrumentation.events import BaseEvent
 from llama_index.core.instrumentation.events.query import QueryStartEvent
@@ -34,7 +32,6 @@ from llamaindex_parts import (
     an_engine,
     ask,
     engine_for,
-    model_of,
     name_of,
     recorded,
 )
@@ -64,14 +61,6 @@ def core_of(recording: Recording) -> str:
 def calls_of(scenario: Scenario) -> int:
     """How often a model is asked."""
     return (scenario.draft is not None) + (scenario.final is not None)
-
-
-def check_pairs(recording: Recording) -> None:
-    """Check that every callback event that began has ended, but for the host's exceptions, which only begin."""
-    log = recording.callbacks.log
-    assert Counter(event for what, event in log if what == "start" and event != "exception") == Counter(
-        event for what, event in log if what == "end"
-    )
 
 
 async def both(mode: str, is_chat: bool) -> list[Recording]:
@@ -167,14 +156,6 @@ async def test_the_callback_manager_of_the_settings_is_the_default(mode: str, mo
         assert recording.callbacks.log.count(("start", event)) == recording.callbacks.log.count(("end", event)) == 1
 
 
-@every_mode
-async def test_a_token_counting_handler_counts_what_the_engine_reports(mode: str) -> None:
-    handler = TokenCountingHandler(tokenizer=str.split)
-    engine = engine_for(DECLINED, mode, usage=True, callback_manager=CallbackManager([handler]))
-    asked = await ask(engine, QUESTION, mode)
-    assert handler.total_llm_token_count == asked.usage["total_tokens"] > 0
-
-
 def _load(*_: Any) -> list[Document]:
     return DOCUMENTS if ListRetriever().retrieve("which documents?") else []
 
@@ -195,49 +176,6 @@ async def test_what_the_documents_run_is_below_the_synthesis_and_bears_the_calle
     ]
     (event,) = recording.events.of(SelfRouteDecisionEvent)
     assert (recording.spans.roots, event.tags) == ([f"SelfRouteQueryEngine.{a}query"], {"tenant": 7})
-
-
-DOWN = OSError("down")
-FAILING: dict[str, Any] = {
-    "the retriever": lambda: {"retriever": ListRetriever(failures=[DOWN])},
-    "the draft": lambda: {"failures": {"rag": [DOWN]}},
-    "reading": lambda: {"documents": lambda *_: open("/nowhere/at/all")},  # noqa: SIM115, PTH123 - it fails
-    "the final": lambda: {"failures": {"long_context": [DOWN]}},
-}
-
-
-@every_kind
-@every_mode
-@pytest.mark.parametrize("name", FAILING)
-async def test_an_error_leaves_no_callback_open_and_is_that_of_the_query(name: str, mode: str, is_chat: bool) -> None:
-    with recorded() as recording:
-        manager = recording.manager
-        engine = engine_for(DECLINED, mode, callback_manager=manager, is_chat=is_chat, **FAILING[name]())
-        with pytest.raises(OSError, match=r"down|nowhere"):
-            await ask(engine, QUESTION, mode)
-    check_pairs(recording)
-    entry = f"SelfRouteQueryEngine.{'a' if mode in AWAITED else ''}query"
-    if mode != "astream" or name == "the retriever":  # which fails while it is read, after its query
-        assert entry in {*map(name_of, recording.spans.errors)}
-
-
-@every_kind
-@pytest.mark.parametrize("step", ["draft", "final"])
-@pytest.mark.parametrize("mode", STREAMS)
-async def test_no_callback_is_left_open_when_the_reader_leaves(step: str, mode: str, is_chat: bool) -> None:
-    reply = (*ANSWER, *(f" word{n}" for n in range(50)))
-    with recorded() as recording:
-        engine = an_engine(**{step: reply}, streaming=True, callback_manager=recording.manager, is_chat=is_chat)
-        if mode == "stream":
-            with closing(engine.query(QUESTION).response_gen) as pieces:
-                next(pieces)
-        else:
-            async with aclosing((await engine.aquery(QUESTION)).async_response_gen()) as pieces:
-                await anext(pieces)
-    assert recording.spans.open_spans == {}
-    check_pairs(recording)
-    if mode == "astream":  # in sync, an event that is kept holds on to the stream, by the traceback of its exception
-        assert model_of(engine).endings[-1] == "closed"
 
 
 async def test_questions_asked_at_once_keep_their_own_trees() -> None:

@@ -344,11 +344,11 @@ class Seen:
 
     @property
     def open(self) -> list[str]:
-        """What began and never ended."""
+        """What began and never ended: runs; spans, and events of the older callbacks."""
         if self.tracer:
             return self.tracer.open_runs
         assert self.recording
-        return [*self.recording.spans.open_spans]
+        return [*self.recording.spans.open_spans, *self.recording.callbacks.open]
 
     @property
     def errors(self) -> int:
@@ -368,6 +368,8 @@ def seen(one: Pipeline) -> Iterator[Seen]:
         yield Seen(tracer, None)
     else:
         with llamaindex_parts.recorded() as recording:
+            for part in (one.asked, one.holder, one.asked.retriever):
+                part.callback_manager = recording.manager
             yield Seen(None, recording)
 
 

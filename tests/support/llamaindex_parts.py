@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -357,6 +358,12 @@ class CallbackRecorder(BaseCallbackHandler):
 
     def on_event_end(self, event_type: CBEventType, payload: dict[str, Any] | None = None, **_: Any) -> None:
         self._keep("end", event_type, payload)
+
+    @property
+    def open(self) -> list[str]:
+        """The events that began and never ended, but for the host's exceptions, which only begin."""
+        began, ended = (Counter(event for what, event in self.log if what == when) for when in ("start", "end"))
+        return sorted((began - ended - Counter({"exception": len(self.log)})).elements())
 
     def _keep(self, what: str, event_type: CBEventType, payload: dict[str, Any] | None) -> None:
         self.log.append((what, event_type.value))
