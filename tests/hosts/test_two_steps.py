@@ -8,8 +8,7 @@ import math
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -17,13 +16,10 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from llama_index.core import PromptTemplate, QueryBundle
-from llama_index.core.instrumentation import get_dispatcher
 from llama_index.core.schema import NodeWithScore, TextNode
 
-import langchain_selfroute
 import llamaindex_parts
-import llamaindex_selfroute
-from both_parts import HOSTS, Pipeline, Text, each_host, everywhere, is_langchain, pipeline
+from both_parts import HOSTS, Pipeline, Text, each_host, everywhere, is_langchain, ledger_of, listening, pipeline
 from langchain_parts import TreeTracer, a_chain
 from langchain_selfroute import SelfRouteChain
 from langchain_stores import chunks_of, holding, store_with
@@ -208,27 +204,14 @@ async def test_a_question_is_in_the_ledger_once_and_each_call_is(where: str) -> 
 
 async def _figures(where: str, scenario: Scenario, *, halves: bool, ledgers: int = 1) -> tuple[Any, Any]:
     """The figures of one ledger, or the sums of those of the two steps; and the usage of the question."""
-    kind = langchain_selfroute.SelfRouteLedger if is_langchain(where) else llamaindex_selfroute.SelfRouteLedger
-    kept, one = [kind() for _ in range(ledgers)], asking(where, scenario)
-    with _told(kept[0], one):
+    kept, one = [ledger_of(where) for _ in range(ledgers)], asking(where, scenario)
+    with listening(kept[0], one):
         found: Any = await one.first_step() if halves else await one.ask()
     if halves:
         one = asking(where, scenario)
-        with _told(kept[-1], one):
+        with listening(kept[-1], one):
             found = await one.second_step(found)
     return _added([ledger.to_dict() for ledger in kept]), found.usage
-
-
-@contextmanager
-def _told(ledger: Any, one: Pipeline) -> Iterator[None]:
-    root = get_dispatcher()
-    before = root.event_handlers
-    one.config["callbacks"] = [ledger]
-    root.event_handlers = before if is_langchain(one.where) else [*before, ledger]
-    try:
-        yield
-    finally:
-        root.event_handlers = before
 
 
 def _added(figures: list[Row]) -> Row:

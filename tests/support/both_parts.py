@@ -19,11 +19,14 @@ import pytest
 from langchain_core.documents import Document as LangChainDocument
 from langchain_core.prompts import PromptTemplate as LangChainPrompt
 from llama_index.core import PromptTemplate as LlamaIndexPrompt
+from llama_index.core.instrumentation import get_dispatcher
 from llama_index.core.schema import BaseNode, NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
 from llama_index.core.schema import Document as LlamaIndexDocument
 
 import langchain_parts
+import langchain_selfroute
 import llamaindex_parts
+import llamaindex_selfroute
 from llamaindex_selfroute import SelfRouteDecisionEvent
 from scenarios import DOCUMENT_TEXTS, FINAL, PASSAGE_TEXTS, QUESTION, Scenario
 from steering import LONG_TEXTS, UNANSWERABLE, Steered
@@ -371,6 +374,24 @@ def seen(one: Pipeline) -> Iterator[Seen]:
             for part in (one.asked, one.holder, one.asked.retriever):
                 part.callback_manager = recording.manager
             yield Seen(None, recording)
+
+
+def ledger_of(where: str) -> Any:
+    """A ledger of the host."""
+    return (langchain_selfroute if is_langchain(where) else llamaindex_selfroute).SelfRouteLedger()
+
+
+@contextmanager
+def listening(ledger: Any, one: Pipeline) -> Iterator[None]:
+    """Have a ledger listen to what a pipeline is asked."""
+    root = get_dispatcher()
+    before = root.event_handlers
+    one.config["callbacks"] = [ledger]
+    root.event_handlers = before if is_langchain(one.where) else [*before, ledger]
+    try:
+        yield
+    finally:
+        root.event_handlers = before
 
 
 async def until(happened: Callable[[], Any]) -> None:
