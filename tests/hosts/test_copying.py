@@ -15,7 +15,8 @@ from langchain_openai import ChatOpenAI
 from pydantic import PrivateAttr
 
 import llamaindex_selfroute
-from both_parts import each_host, ledger_of, listening, pipeline
+from both_parts import HOSTS as ONE_OF_EACH
+from both_parts import ledger_of, listening, pipeline
 from hosts_documents import HOSTS, ITS_OWN, MINE, MODES, NOTHING_HIDDEN, house, of, two_tenants
 from langchain_parts import a_chain
 from langchain_selfroute import SelfRouteLedger
@@ -39,7 +40,6 @@ DRESSED: dict[str, Callable[[Any], Any]] = {
 }
 every_host = pytest.mark.parametrize("host", HOSTS)
 every_way = pytest.mark.parametrize("name", COPIES)
-every_deep_way = pytest.mark.parametrize("name", DEEP)
 
 
 def _copied(host: str, name: str, one: Any) -> Any:
@@ -125,8 +125,7 @@ UNCOPIED: dict[str, tuple[Callable[[], Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("kind", UNCOPIED)
-@every_deep_way
+@pytest.mark.parametrize(("name", "kind"), [(name, kind) for name in DEEP for kind in UNCOPIED])
 def test_what_cannot_be_copied_is_named(name: str, kind: str) -> None:
     make, message = UNCOPIED[kind]
     with pytest.raises(CopyError, match=message) as refused:
@@ -134,8 +133,7 @@ def test_what_cannot_be_copied_is_named(name: str, kind: str) -> None:
     assert "\n" not in str(refused.value)
 
 
-@each_host
-@every_deep_way
+@pytest.mark.parametrize(("where", "name"), [(where, name) for where in ONE_OF_EACH for name in DEEP])
 async def test_copies_of_ledgers_go_on_by_themselves(where: str, name: str) -> None:
     ledger, one = ledger_of(where), pipeline(where)
     with listening(ledger, one):
