@@ -149,22 +149,13 @@ async def test_a_title_as_people_have_it_stays_as_it_is(where: str) -> None:
 
 HIDDEN = "the secret text of a document"
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "an unknown argument": ({"long_llm": None}, "long_llm"),
     "a misspelt argument": ({"max_context_token": 9}, "max_context_token"),
     "no documents": ({"documents": []}, "documents is empty"),
-    "documents as text": ({"documents": HIDDEN}, "documents must be a list of Documents"),
     "documents as texts": ({"documents": [HIDDEN]}, "documents must be a list of Documents"),
     "documents as a dict": ({"documents": {"text": HIDDEN}}, "documents must be a list of Documents"),
-    "a model's name": ({"llm": "gpt-4o"}, "llm"),
-    "a second model's name": ({"long_context_llm": "gpt-4o"}, "long_context_llm"),
     "a prompt as text": ({"rag_prompt": "{context} {input}"}, "rag_prompt"),
     "a document prompt as text": ({"document_prompt": "{text}"}, "document_prompt"),
-    "no refusal": ({"refusal": ""}, "refusal must be a word"),
     "a blank refusal": ({"refusal": " \n"}, "refusal must be a word"),
-    "a refusal without letters": ({"refusal": "..."}, "refusal must be a word"),
-    "no room": ({"max_context_tokens": 0}, "max_context_tokens"),
-    "less than no room": ({"max_context_tokens": -5}, "max_context_tokens"),
-    "a counter that does not count": ({"token_counter": 4}, "token_counter"),
 }
 BUILDS: dict[str, Any] = {
     "chain": SelfRouteChain,

@@ -310,6 +310,10 @@ async def test_what_a_reader_does_to_a_document_does_not_reach_the_next_one(kind
         assert document.metadata["shelf"] == "north"
         document.metadata["shelf"] = "elsewhere"
         document.metadata["selfroute"]["gaps"].append([0, 1])
+        if home.host == "llamaindex":
+            assert (document.get_content(), document.excluded_llm_metadata_keys) == (ASH, ["shelf", "selfroute"])
+            document.excluded_llm_metadata_keys.append("page")
+            document.set_content("Nothing.")
 
 
 @every_mode

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 
 from hosts_documents import (
     CHROMA,
@@ -182,12 +183,22 @@ async def test_what_cannot_be_seen_is_read_where_all_chunks_are_like_the_passage
     await reads(_hidden(apart(kind)), mode)
 
 
+CALLED: dict[str, Callable[[Any], Any]] = {
+    "a function": lambda documents: lambda *given: [*documents(*given)],
+    "a method": lambda documents: documents.__call__,
+    "a runnable": RunnableLambda,
+    "a sequence": lambda documents: RunnablePassthrough() | documents,
+}
+
+
 @both_modes
-@every_kind
-async def test_documents_that_somebody_else_calls_do_not_know_the_retriever(kind: str, mode: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [(kind, name) for kind in KINDS for name in CALLED if kind.startswith("langchain") or name == "a function"],
+)
+async def test_documents_that_somebody_else_calls_do_not_know_the_retriever(kind: str, name: str, mode: str) -> None:
     def around(home: Any, *condition: Any) -> Pipeline:
-        documents = home.documents(*condition)
-        pipeline: Pipeline = home.pipeline(home.search(ITS_OWN), lambda *given: [*documents(*given)])
+        pipeline: Pipeline = home.pipeline(home.search(ITS_OWN), CALLED[name](home.documents(*condition)))
         return pipeline
 
     await refuses(around(shared(kind)), mode)

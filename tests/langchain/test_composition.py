@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from operator import itemgetter
 from typing import Any
@@ -196,10 +197,19 @@ async def test_an_outer_retry_asks_again(step: str, mode: str) -> None:
     assert chain.llm.steps.count(step) == 2
 
 
+DOWN: dict[str, Callable[[str], SelfRouteChain]] = {
+    "it is down": lambda step: a_chain(failures={step: [ConnectionError("down")]}),
+    "there is no reply": lambda step: a_chain(
+        **{"draft" if step == "rag" else "final": ("",)}, ends={step: "content_filter"}
+    ),
+}
+
+
 @every_mode
 @either_step
-async def test_an_outer_fallback_takes_over_before_the_first_text(step: str, mode: str) -> None:
-    chain = a_chain(failures={step: [ConnectionError("down")]})
+@pytest.mark.parametrize("why", DOWN)
+async def test_an_outer_fallback_takes_over_before_the_first_text(why: str, step: str, mode: str) -> None:
+    chain = DOWN[why](step)
     result = await ask(chain.with_fallbacks([a_chain(LIN)]), QUESTION, mode)
     assert (result["answer"], result["route"], chain.llm.steps.count(step)) == ("Mr Lin.", "rag", 1)
 

@@ -136,10 +136,11 @@ MODELS: dict[str, Any] = {
 @every_mode
 @pytest.mark.parametrize("name", MODELS)
 async def test_a_model_in_any_dress_answers(name: str, mode: str) -> None:
-    chain = a_chain(llm=MODELS[name](ScriptedModel(draft=("un", "answerable"), final=FINAL)))
+    chain = a_chain(llm=MODELS[name](ScriptedModel(draft=("un", "answerable"), final=FINAL, usage=True)))
     result = await ask(chain, QUESTION, mode)
     assert (result["answer"], result["route"], type(result["answer"])) == (FOUND, "long_context", str)
     assert result["usage"]["total_tokens"] > 0
+    assert result["usage"]["estimated"] is (name.startswith("lambda") or "parser" in name)
 
 
 @every_mode

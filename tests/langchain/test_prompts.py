@@ -193,7 +193,6 @@ def test_a_prompt_that_turns_out_to_hide_the_context_is_refused() -> None:
 
 OWN = "From {context} answer {input} or write {refusal}."
 NUMBERLESS = {
-    "chat": ChatPromptTemplate.from_template,
     "history": lambda text: ChatPromptTemplate([MessagesPlaceholder("chat_history"), ("human", text)]),
     "configurable": lambda text: PromptTemplate.from_template(text).configurable_fields(template=WORDS),
 }

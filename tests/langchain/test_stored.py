@@ -10,14 +10,12 @@ import pytest
 from langchain_classic.retrievers import ParentDocumentRetriever
 from langchain_classic.storage import LocalFileStore, create_kv_docstore
 from langchain_core.documents import Document
-from langchain_core.prompts import PromptTemplate
 from langchain_core.runnables import ConfigurableField
 from langchain_core.stores import InMemoryByteStore, InMemoryStore
 from langchain_core.vectorstores import InMemoryVectorStore
-from pydantic import ValidationError
 
 from hosts_documents import ORIGINAL, whole
-from langchain_parts import MODES, QUESTION, TreeTracer, ask, outline
+from langchain_parts import MODES, QUESTION
 from langchain_selfroute import SelfRouteChain, StoredDocuments
 from langchain_stores import (
     EMBEDDING,
@@ -39,38 +37,12 @@ every_kind = pytest.mark.parametrize("kind", KINDS)
 TEXT, BIRCH = text_of("Ash"), text_of("Birch", 3)
 
 
-@every_mode
-@every_kind
-async def test_every_answer_of_a_batch_reads_its_own_documents(kind: str, mode: str) -> None:
-    chunks = {owner: chunks_of(text_of(owner, 4), source=owner) for owner in ("Ash", "Birch", "Cedar")}
-    store = store_with(kind, [chunk for own in chunks.values() for chunk in own])
-    chain = SelfRouteChain.from_vectorstore(store, a_model(), k=1)
-    questions = [own[2].page_content for own in chunks.values()]  # the same text has the same vector
-    results = await chain.abatch(questions) if mode.startswith("a") else chain.batch(questions)  # type: ignore[arg-type]
-    assert [result["context"][0].page_content for result in results] == [text_of(owner, 4) for owner in chunks]
-
-
 @every_kind
 async def test_another_key_may_name_the_document(kind: str) -> None:
     store = store_with(kind, chunks_of(TEXT, file="ash.md") + chunks_of(text_of("Birch", 4), file="birch.md"))
     chain = SelfRouteChain.from_vectorstore(store, a_model(), source_key="file", k=20)
     assert {document.metadata["file"] for document in await read_by(chain)} == {"ash.md", "birch.md"}
     assert ": ash.md\nParagraph 0 of Ash" in prompts_of(chain.llm)
-
-
-def test_the_other_fields_are_handed_through_and_unknown_ones_refused() -> None:
-    long, prompt = a_model(), PromptTemplate.from_template("Say no. {context}")
-    store = store_with("memory", chunks_of(TEXT, source="ash.md"))
-    fields: Any = {"long_context_llm": long, "rag_prompt": prompt}
-    chain = SelfRouteChain.from_vectorstore(store, a_model(), k=3, **fields)
-    assert chain.invoke(QUESTION)["route"] == "long_context"
-    assert chain.retriever.search_kwargs == {"k": 3}
-    assert (chain.rag_prompt, long.steps) == (prompt, ["long_context"])
-    names = {node.name for node in chain.get_graph().nodes.values()}
-    assert names > {"retrieve", "rag", "read_documents", "long_context"}
-    for unknown in ({"ks": 3}, {"top_k": 1}, {"source": "file"}):
-        with pytest.raises((ValidationError, TypeError)):
-            SelfRouteChain.from_vectorstore(store, a_model(), **unknown)  # type: ignore[arg-type]
 
 
 @every_kind
@@ -202,29 +174,6 @@ async def test_fetch_is_given_key_source_and_filter_and_may_leave_out_metadata(n
 
 
 # Among the other parts
-
-
-@every_mode
-@every_kind
-async def test_the_run_that_reads_records_no_text(kind: str, mode: str) -> None:
-    store = store_with(kind, chunks_of(TEXT, source="ash.md"))
-    chain, tracer = SelfRouteChain.from_vectorstore(store, a_model(), k=1), TreeTracer()
-    await ask(chain, QUESTION, mode, {"callbacks": [tracer]})
-    assert outline(tracer.root) == {"SelfRouteChain": ["retrieve", "rag", "read_documents", "long_context"]}
-    (run,) = [child for child in tracer.root.children if child.name == "read_documents"]
-    assert run.inputs == {"input": QUESTION, "retrieved": 1}
-    assert run.outputs == {"documents": [{"source": "ash.md", "characters": len(TEXT), **whole(9)}]}
-
-
-@every_mode
-async def test_a_failure_to_read_ends_its_run(mode: str) -> None:
-    store = store_with("memory", chunks_of(TEXT, file="ash.md"))
-    chain, tracer = SelfRouteChain.from_vectorstore(store, a_model(), k=1), TreeTracer()
-    with pytest.raises(LookupError):
-        await ask(chain, QUESTION, mode, {"callbacks": [tracer]})
-    (run,) = [child for child in tracer.root.children if child.name == "read_documents"]
-    assert "DocumentNotFoundError" in (run.error or "")
-    assert tracer.open_runs == []
 
 
 @every_mode

@@ -27,7 +27,7 @@ from langchain_parts import (
     outline,
 )
 from scenarios import FINAL, FOUND
-from steering import BY_NAME, Steered
+from steering import BY_NAME, ONE_OF_EACH, Steered
 
 every_mode = pytest.mark.parametrize("mode", MODES)
 READ = "read_documents"
@@ -142,6 +142,10 @@ async def test_reading_records_no_text_and_the_root_what_went_in_and_came_out(
     (read,) = [run for run in root.children if run.name == READ]
     recorded = json.dumps([read.inputs, read.outputs])
     assert ("Secret" in recorded, "Tea was served" in recorded, len(recorded) < 1000) == (False, False, True)
+    assert read.inputs == {"input": QUESTION, "retrieved": 2}
+    (told,) = read.outputs["documents"]
+    assert (told["source"], told["characters"] <= len(secret[0].page_content)) == ("May", True)
+    assert told.get("trimmed", False) is (max_context_tokens is not None)
     outputs = (root.outputs["answer"], root.outputs["route"])
     assert (root.inputs, outputs) == ({"input": QUESTION}, (FOUND, "long_context"))
 
@@ -191,19 +195,7 @@ async def test_runs_end_from_the_inside_out_when_the_reader_leaves(step: str, mo
     assert ends[-2:] == ["rag" if step == "draft" else "long_context", "SelfRouteChain"]
 
 
-ONE_OF_EACH = [
-    "a sure answer",
-    "a doubt in single characters 80 42",
-    "a hopeless decline",
-    "a doubt that is refused",
-    "a decline that is refused",
-    "sections that answer",
-    "sections that decline",
-    "a second reading that declines",
-    "doubted sections that are kept as the documents are refused",
-    "a question that starts with the documents",
-]
-one_of_each = pytest.mark.parametrize("scenario", [BY_NAME[name] for name in ONE_OF_EACH], ids=str)
+one_of_each = pytest.mark.parametrize("scenario", ONE_OF_EACH, ids=str)
 
 
 @one_of_each

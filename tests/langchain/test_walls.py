@@ -291,23 +291,6 @@ async def test_what_cannot_be_seen_is_refused_unless_all_chunks_are_alike_or_it_
     await reads(other.pipeline(UNSEEN[name](other)), mode)
 
 
-CALLED: dict[str, Callable[[Any], Any]] = {
-    "runnable": RunnableLambda,
-    "method": lambda stored: stored.__call__,
-    "sequence": lambda stored: RunnablePassthrough() | stored,
-}
-
-
-@both_modes
-@every_kind
-@pytest.mark.parametrize("name", CALLED)
-async def test_documents_called_by_somebody_else_do_not_know_the_retriever(kind: str, name: str, mode: str) -> None:
-    home, other = _shared(kind), _apart(kind)
-    await refuses(home.pipeline(home.search(ITS_OWN), CALLED[name](home.documents())), mode)
-    await reads(other.pipeline(other.search(ITS_OWN), CALLED[name](other.documents())), mode)
-    await reads(home.pipeline(home.search(ITS_OWN), CALLED[name](home.documents(ITS_OWN))), mode)
-
-
 # More than a filter
 
 

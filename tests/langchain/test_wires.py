@@ -17,84 +17,21 @@ from hosts_wires import (
     KEY,
     REFUSAL,
     broken,
-    chat_model,
-    counts,
     entries,
     exhausted,
     failing,
-    in_turn,
     over,
     script,
-    steps,
-    up_to,
     wheres,
 )
 from langchain_selfroute import SelfRouteChain
-from loopback import A_MINUTE, LoopbackServer, Reply, Request
+from loopback import A_MINUTE, LoopbackServer, Reply
 
 pytestmark = pytest.mark.usefixtures("one_certificate", "frozen")
 
 CLIENTS = ("langchain openai", "langchain gemini")
 everywhere = wheres(CLIENTS)
 each_step = pytest.mark.parametrize("step", ["draft", "final"])
-
-
-@everywhere
-@each_step
-def test_an_outer_fallback_takes_over_after_a_500(server: LoopbackServer, where: str, step: str) -> None:
-    asker, protocol = over(where, server), where.split()[1]
-    other = "gemini" if protocol == "openai" else "openai"
-
-    def answer(request: Request) -> Reply | str:
-        if request.protocol == other:
-            return "Mr Lin did."
-        return failing(protocol, 500) if request.model == step else REFUSAL
-
-    server.answer = answer
-    asker.asked = asker.asked.with_fallbacks([over(where.replace(protocol, other), server).asked])
-    told = asker.ask()
-    assert (told.route, told.text, told.keys) == ("rag", "Mr Lin did.", asker.keys)
-    assert steps(server) == [*up_to(step), "draft"]
-
-
-@everywhere
-def test_an_inner_fallback_takes_over_after_a_500(server: LoopbackServer, where: str) -> None:
-    protocol = where.split()[1]
-    script(server, draft=failing(protocol, 500), final=ANSWER)
-    models = [chat_model(server, protocol, name) for name in ("draft", "final")]
-    told = over(where, server, llm=models[0].with_fallbacks(models[1:])).ask()
-    assert told.route == "rag"
-    assert told.usage["rag"] == counts(entries(server, "final")[0])
-
-
-@wheres(CLIENTS[:1])
-def test_the_host_s_retries_and_fallbacks_see_that_there_was_no_reply(server: LoopbackServer, where: str) -> None:
-    filtered, asker = Reply("", finish="content_filter"), over(where, server)
-    if not asker.streams:  # the host does not ask again for a stream
-        in_turn(server, filtered, ANSWER)
-        asker.asked = asker.asked.with_retry(wait_exponential_jitter=False)
-        assert asker.ask().text == ANSWER
-    script(server, draft=ANSWER)
-    with LoopbackServer(lambda _: filtered) as filtering:
-        asker.asked = over(where, filtering).asked.with_fallbacks([over(where, server).asked])
-        assert asker.ask().text == ANSWER
-
-
-def settings(request: Request) -> tuple[Any, Any]:
-    """Return the stop words and the temperature of a request."""
-    if request.protocol == "openai":
-        return request.body.get("stop"), request.body.get("temperature")
-    config = request.body["generationConfig"]
-    return config.get("stopSequences"), config.get("temperature")
-
-
-@everywhere
-def test_bound_arguments_reach_both_models(server: LoopbackServer, where: str) -> None:
-    script(server, draft=REFUSAL)
-    asker = over(where, server)
-    asker.asked = asker.asked.bind(stop=["STOP"], temperature=0.25)
-    assert asker.ask().text == ANSWER
-    assert [settings(entry.request) for entry in server.book] == [(["STOP"], 0.25)] * 2
 
 
 class Runs(BaseTracer):

@@ -52,6 +52,7 @@ TWICE: dict[str, Any] = {
     "max_context_tokens": 9,
     "token_counter": len,
     "streaming": True,
+    "answerability": "structured",
 }
 
 
@@ -172,14 +173,3 @@ def test_what_is_set_later_counts_in_the_engines_and_what_cannot_work_is_refused
     unseen = {"stop_below", "sections", "max_documents", "start", "prompt_cache", "max_context_tokens", "token_counter"}
     if name not in unseen:
         assert expected != _came_to(SelfRouteQueryEngine(ListRetriever(), _synthesizer()))
-
-
-def test_the_second_step_follows_the_model_until_it_has_its_own() -> None:
-    synthesizer = _synthesizer(answerability="text")
-    engine = SelfRouteQueryEngine(ListRetriever(), synthesizer)
-    synthesizer.llm = ScriptedLLM(draft=("unanswerable",), final=("Another.",))
-    assert engine.query(QUESTION).response == "Another."
-    synthesizer.long_context_llm = ScriptedLLM(final=("A third.",))
-    assert engine.query(QUESTION).response == "A third."
-    synthesizer.refusal = "none"
-    assert engine.query(QUESTION).response == "unanswerable"

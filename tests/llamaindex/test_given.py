@@ -288,15 +288,3 @@ def test_it_is_a_retriever_query_engine_with_all_that_one_has() -> None:
     reference = RetrieverQueryEngine(ListRetriever(), CompactAndRefine(llm=ScriptedLLM()))
     assert {name for name in dir(reference) if not name.startswith("_")} <= set(dir(engine))
     assert set(vars(reference)) <= set(vars(engine))
-
-
-@every_mode
-async def test_a_deep_copy_answers_by_itself(mode: str) -> None:
-    engine = an_engine(streaming=mode in STREAMS)
-    copy = deepcopy(engine)
-    copy.update_prompts({"rag_prompt": PromptTemplate("Custom. {context_str} {query_str}")})
-    assert (await ask(copy, QUESTION, mode)).text == FOUND
-    assert model_of(engine).calls == []
-    assert model_of(copy).calls[0].prompt.startswith("Custom.")
-    assert (await ask(engine, QUESTION, mode)).text == FOUND
-    assert not model_of(engine).calls[0].prompt.startswith("Custom.")

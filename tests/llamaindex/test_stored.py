@@ -99,17 +99,6 @@ def test_what_one_node_hides_from_models_is_hidden_in_its_document(store: str) -
     assert ["7f3a" in call.prompt for call in llm.calls] == [True, False]
 
 
-def test_what_a_reader_does_to_a_document_does_not_reach_the_next_one() -> None:
-    index = simple(NODES)
-    engine = SelfRouteQueryEngine.from_index(index, similarity_top_k=2, llm=declining())
-    (source,) = engine.query(ASK).source_nodes
-    source.node.excluded_llm_metadata_keys.append("shelf")
-    source.node.set_content("Nothing.")  # type: ignore[attr-defined]
-    (source,) = engine.query(ASK).source_nodes
-    assert source.text == MINUTES.text
-    assert "shelf" not in source.node.excluded_llm_metadata_keys
-
-
 # Originals
 
 
@@ -335,14 +324,6 @@ def test_filters_that_the_retriever_of_an_index_passes_over_are_refused_at_once(
 
 
 # Where it is given
-
-
-@every_store
-def test_a_synthesizer_in_an_engine_of_the_hosts_reads_stored_documents(store: str) -> None:
-    index, llm = STORES[store](NODES), declining()
-    synthesizer = SelfRouteSynthesizer(documents=StoredDocuments(index), llm=llm)
-    engine = index.as_query_engine(response_synthesizer=synthesizer, llm=llm)
-    assert [source.text for source in engine.query(ASK).source_nodes] == [MINUTES.text]
 
 
 @every_store

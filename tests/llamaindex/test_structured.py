@@ -131,9 +131,3 @@ def test_it_is_a_field_wherever_the_others_are(way: Callable[..., Any]) -> None:
     assert SCHEMA not in model.calls[-1].prompt
     with pytest.raises(ConfigurationError, match="answerability must be"):
         way(llm=model, answerability="json")
-
-
-def test_it_is_not_given_beside_a_synthesizer() -> None:
-    synthesizer = SelfRouteSynthesizer(documents=DOCUMENTS, llm=ScriptedLLM())
-    with pytest.raises(ConfigurationError, match="pass answerability to the response_synthesizer"):
-        SelfRouteQueryEngine(ListRetriever(), synthesizer, answerability="structured")

@@ -369,8 +369,12 @@ class _Careless(ListingShelf):
         return self.found(None)
 
 
+@pytest.mark.parametrize("module", [__name__, "llama_index.vector_stores.careless"], ids=["own", "an integration's"])
 @pytest.mark.parametrize("condition", [ITS_OWN, Holds("tenant", OTHER, "!="), NOTHING_HIDDEN], ids=str)
-async def test_a_store_or_a_fetch_that_minds_no_filters_opens_nothing(condition: Any) -> None:
+async def test_a_store_or_a_fetch_that_minds_no_filters_opens_nothing(
+    condition: Any, module: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_Careless, "__module__", module)
     home = house("llamaindex listing", [*two_tenants(), *of(OTHER, "other")], over=_Careless())
     asked: list[Any] = []
 

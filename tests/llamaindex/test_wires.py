@@ -8,9 +8,7 @@ from contextlib import aclosing
 from importlib.metadata import version
 from typing import Any
 
-import openai
 import pytest
-from google.genai import errors as google
 from llama_index.core import Settings
 from llama_index.core.bridge.pydantic import Field
 from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
@@ -22,13 +20,11 @@ from hosts_parts import MODES, QUESTION, STREAMS
 from hosts_wires import (
     ANSWER,
     AT_ONCE,
-    LONG,
     MOST_AFTER,
     REFUSAL,
     SLOW,
     broken,
     entries,
-    failing,
     over,
     script,
     steps,
@@ -67,27 +63,6 @@ def test_what_gemini_counted_up_to_a_chunk_that_llama_index_drops_is_no_last_wor
     assert (told.text, told.usage["estimated"]) == (ANSWER, True)
     assert (told.usage["rag"]["input_tokens"], told.usage["rag"]["cached_tokens"]) == (draft.input_tokens, 3)
     assert told.usage["rag"]["output_tokens"] >= draft.output_tokens
-
-
-@wheres([OPENAI, GEMINI], ["astream"])
-@each_step
-def test_a_sync_stream_raises_at_the_call_and_an_async_one_at_its_first_text(
-    server: LoopbackServer, where: str, step: str
-) -> None:
-    broken(server, step, failing(where.split()[1], 500))
-    with pytest.raises((openai.InternalServerError, google.ServerError)):
-        over(where, server).asked.query(QUESTION)
-
-    async def read() -> None:
-        asked = len(server.book)
-        response = await over(where, server).asked.aquery(QUESTION)
-        assert len(server.book) == asked
-        with pytest.raises((openai.InternalServerError, google.ServerError)):
-            await anext(response.response_gen)
-        assert (response.metadata["retrieved"], response.source_nodes) == (["opening", "end"], [])
-
-    asyncio.run(read())
-    assert steps(server) == up_to(step) * 2
 
 
 class Keeper(BaseEventHandler):
@@ -184,17 +159,6 @@ def test_a_reader_who_leaves_in_any_way_stops_the_model_and_may_come_back(
     assert caplog.records == []
 
 
-@wheres([OPENAI, GEMINI], ["astream"])
-def test_a_response_that_nobody_reads_asks_nothing(
-    server: LoopbackServer, where: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    async def ask() -> None:
-        await over(where, server).asked.aquery(QUESTION)
-
-    asyncio.run(ask())
-    assert (steps(server), caplog.records) == ([], [])
-
-
 @pytest.mark.skipif(OLD_GEMINI, reason="that package always asks")
 def test_gemini_is_asked_for_its_window_only_if_it_was_not_told(server: LoopbackServer) -> None:
     over(f"{GEMINI} whole", server).ask()
@@ -206,23 +170,6 @@ def test_gemini_is_asked_for_its_window_only_if_it_was_not_told(server: Loopback
         "GET /v1beta/models/final",
         "POST /v1beta/models/draft:generateContent",
     ]
-
-
-@wheres([OPENAI, GEMINI], ["whole", "astream"])
-def test_a_window_that_the_model_declares_bounds_the_documents(server: LoopbackServer, where: str) -> None:
-    script(server, draft=REFUSAL)
-    told = over(where, server, whole=LONG, model={"context_window": 4000}).ask()
-    (final,) = entries(server, "final")
-    assert (told.text, told.labels[0]["trimmed"]) == (ANSWER, True)
-    assert len(final.request.prompt) < 4000 * 4 < len(LONG)
-
-
-@wheres(CLIENTS, ["whole", "astream"])
-def test_a_system_prompt_goes_with_both_steps(server: LoopbackServer, where: str) -> None:
-    script(server, draft=REFUSAL)
-    over(where, server, model={"system_prompt": "Answer in French."}).ask()
-    assert steps(server) == ["draft", "final"]
-    assert all("Answer in French." in entry.request.prompt for entry in server.book)
 
 
 def test_settings_stay_as_they_were(server: LoopbackServer) -> None:

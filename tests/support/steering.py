@@ -537,3 +537,16 @@ STARTS = [
 
 STEERED = [*NUMBERS, *POLICIES, *SECTIONS, *STARTS]
 BY_NAME = {scenario.name: scenario for scenario in STEERED}
+_ONE_OF_EACH = [
+    "a sure answer",
+    "a doubt in single characters 80 42",
+    "a hopeless decline",
+    "a doubt that is refused",
+    "a decline that is refused",
+    "sections that answer",
+    "sections that decline",
+    "a second reading that declines",
+    "doubted sections that are kept as the documents are refused",
+    "a question that starts with the documents",
+]
+ONE_OF_EACH = [BY_NAME[name] for name in _ONE_OF_EACH]
