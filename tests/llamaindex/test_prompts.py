@@ -127,7 +127,7 @@ def test_a_prompt_that_would_hide_context_or_question_is_refused_and_changes_not
     assert isinstance(refused.value, ValueError)
     engine, (other,) = an_engine(), {*KEYS} - {field}
     before = engine.get_prompts()
-    for target in (engine, engine._response_synthesizer):
+    for target in (engine._response_synthesizer, engine):
         for prefix in PREFIXES if target is engine else ("",):
             with pytest.raises(SelfRouteError, match=field):
                 target.update_prompts({other: CUSTOM, f"{prefix}{field}": LACKING[name]})
