@@ -203,8 +203,7 @@ async def test_sections_that_are_too_long_are_sent_again_with_less(times: int, w
 
 @everywhere
 async def test_sections_fit_a_window_that_is_smaller_than_their_budget(where: str) -> None:
-    window = {"profile": {"max_input_tokens": 1_200}} if is_langchain(where) else {"context_window": 1_200}
-    found = await read(where, **LOOKS | {"sections": 1_400}, max_context_tokens=9_000, **window)
+    found = await read(where, **LOOKS | {"sections": 1_400}, max_context_tokens=9_000, window=1_200)
     check_places(found, OPENING, MIDDLE)
     assert count_tokens(found.calls[1].prompt) < 1_200 - 200  # with room for the reply
 

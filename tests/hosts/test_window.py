@@ -15,8 +15,8 @@ from pydantic import Field
 
 import langchain_parts
 import llamaindex_parts
+from both_parts import Outcome, Pipeline, Text, document, model, pipeline
 from hosts_parts import QUESTION, STREAMS, wheres
-from hosts_scripted import Scripted, document, model, passage, retriever
 from scenarios import FINAL, FOUND, WHOLE
 from selfroute.flow import MOST_RETRIES
 from selfroute.usage import count_tokens
@@ -37,18 +37,16 @@ def long_text(size: int = 600) -> str:
     return " ".join(filler)
 
 
-def a_document(where: str, size: int = 600, source: str = "May") -> Any:
-    return document(where, long_text(size), source, pages=[1, 2])
+def a_document(where: str, size: int = 600, source: str = "May", **metadata: Any) -> Any:
+    return document(where, Text(long_text(size), source, metadata={"source": source, "pages": [1, 2], **metadata}))
 
 
-def long(where: str, **parts: Any) -> Scripted:
+def long(where: str, **parts: Any) -> Pipeline:
     """Make one over a long document and its passage."""
-    found = {
-        "documents": [a_document(where)],
-        "retriever": retriever(where, [passage(where, PASSAGE)]),
-        "token_counter": words,
-    }
-    return Scripted(where, **{**found, **parts})
+    found = {"documents": [a_document(where)], "token_counter": words}
+    if "retriever" not in parts:
+        found["passages"] = [PASSAGE]
+    return pipeline(where, **{**found, **parts})
 
 
 class BadRequestError(Exception):
@@ -90,9 +88,9 @@ def met(where: str, error: Exception) -> Exception:
 def test_a_prompt_that_is_too_long_is_sent_once_more_with_less(where: str, error: Exception) -> None:
     documents = [a_document(where)]
     one = long(where, documents=documents, failures={"long_context": [met(where, error)]}, usage=True)
-    told = one.ask()
-    assert (told.text, one.steps) == (FOUND, ["rag", "long_context", "long_context"])
-    _, first, second = one.prompts
+    told = one.now()
+    assert (told.answer, one.model.steps) == (FOUND, ["rag", "long_context", "long_context"])
+    _, first, second = told.prompts
     assert words(second) < words(first)
     (read,) = told.read
     assert read in second
@@ -105,7 +103,7 @@ def test_a_prompt_that_is_too_long_is_sent_once_more_with_less(where: str, error
 @everywhere
 @pytest.mark.parametrize("name", ["vllm", "in words"])
 def test_the_limit_that_the_error_names_is_kept(where: str, name: str) -> None:
-    (read,) = long(where, failures={"long_context": [TOO_LONG[name]]}).ask().read
+    (read,) = long(where, failures={"long_context": [TOO_LONG[name]]}).now().read
     assert 200 <= words(read) <= 400
 
 
@@ -113,8 +111,8 @@ def test_the_limit_that_the_error_names_is_kept(where: str, name: str) -> None:
 @refused
 def test_less_is_sent_until_it_fits_at_most_half_each_time(where: str, error: Exception) -> None:
     one = long(where, failures={"long_context": [met(where, error), again(), again()]})
-    told = one.ask()
-    _, *prompts = map(words, one.prompts)
+    told = one.now()
+    _, *prompts = map(words, told.prompts)
     around = prompts[-1] - words(told.read[0])
     read = [prompt - around for prompt in prompts]
     assert read[2] <= read[1] // 2
@@ -134,12 +132,12 @@ RAISED: dict[str, list[Exception]] = {  # the errors that a model gives in turn;
 def test_what_no_shorter_prompt_helps_against_is_the_provider_s_error(where: str, name: str) -> None:
     errors, nothing = RAISED[name], {}
     if name.startswith("nothing"):
-        nothing = {"documents": [document(where, WHOLE)], "token_counter": lambda text: int(len(text) > 0)}
+        nothing = {"documents": [WHOLE], "token_counter": lambda text: int(len(text) > 0)}
     one = long(where, failures={"long_context": [*errors, again(99)]}, **nothing)
     with pytest.raises(type(errors[-1])) as raised:
-        one.ask()
+        one.now()
     assert raised.value is errors[-1]
-    assert one.steps == ["rag"] + ["long_context"] * len(errors)
+    assert one.model.steps == ["rag"] + ["long_context"] * len(errors)
 
 
 @wheres(modes=STREAMS)
@@ -147,57 +145,56 @@ def test_too_long_after_text_was_shown_is_raised(where: str) -> None:
     said = ("Ms", " Okafor", " took", " the", " chair", ".", *(f" word{n}" for n in range(20)))
     final = model(where, final=said, breaks_after=15, breaks_with=again())
     with pytest.raises(BadRequestError):
-        long(where, long_context_llm=final).ask()
+        long(where, long_context_llm=final).now()
     assert len(final.calls) == 1
 
 
 @wheres(modes=STREAMS)
 def test_too_long_while_the_reply_is_held_back_is_tried_once_more(where: str) -> None:
     final = model(where, final=("Un", "a"), breaks_after=1, breaks_with=again(), breaks_calls=1)
-    assert (long(where, long_context_llm=final).ask().text, len(final.calls)) == ("Una", 2)
+    assert (long(where, long_context_llm=final).now().answer, len(final.calls)) == ("Una", 2)
 
 
 # Passages
 
 
-def many(where: str) -> list[Any]:
-    return [passage(where, f"Minute {n}: nothing of note was said.", str(n), page=n) for n in range(100)]
+MANY = [Text(f"Minute {n}: nothing of note was said.", metadata={"page": n}) for n in range(100)]
 
 
-def check_first(told: Any, at_least: int, at_most: int) -> None:
+def check_first(told: Outcome, at_least: int, at_most: int) -> None:
     """The first of many passages were read."""
-    assert (told.text, told.route) == (FOUND, "rag")
-    assert told.retrieved == [str(n) for n in range(100)]
-    assert [one["page"] for one in told.metadata] == list(range(len(told.read)))
+    assert (told.answer, told.route) == (FOUND, "rag")
+    assert told.retrieved == 100
+    assert [metadata["page"] for _, metadata in told.context] == list(range(len(told.read)))
     assert at_least <= len(told.read) <= at_most
 
 
 @everywhere
 @refused
 def test_passages_that_are_too_long_are_sent_again_without_the_last(where: str, error: Exception) -> None:
-    one = long(where, retriever=retriever(where, many(where)), failures={"rag": [met(where, error)]}, draft=FINAL)
-    check_first(one.ask(), 20, 70)
-    assert one.steps == ["rag", "rag"]
+    one = long(where, passages=MANY, failures={"rag": [met(where, error)]}, draft=FINAL)
+    check_first(one.now(), 20, 70)
+    assert one.model.steps == ["rag", "rag"]
 
 
 @everywhere
 @pytest.mark.parametrize("counter", [None, words], ids=["estimated", "counted"])
 def test_passages_beyond_the_window_are_left_out_the_nearest_kept(where: str, counter: Any) -> None:
-    one = long(where, retriever=retriever(where, many(where)), draft=FINAL, window=500, token_counter=counter)
-    check_first(one.ask(), 9, 59)
-    assert ("page: 8" in one.prompts[0]) is where.startswith("llamaindex")  # what a node shows beside its text counts
-    assert (counter or count_tokens)(one.prompts[0]) < 500
+    one = long(where, passages=MANY, draft=FINAL, window=500, token_counter=counter)
+    check_first(told := one.now(), 9, 59)
+    (prompt,) = told.prompts
+    assert ("page: 8" in prompt) is where.startswith("llamaindex")  # what a node shows beside its text counts
+    assert (counter or count_tokens)(prompt) < 500
 
 
 @everywhere
 def test_a_best_passage_beyond_the_window_is_read_as_far_as_it_fits(where: str) -> None:
-    found = [passage(where, "word " * 1000), *many(where)]
-    before = deepcopy(found)
-    told = long(where, retriever=retriever(where, found), draft=FINAL, window=500).ask()
+    one = long(where, passages=["word " * 1000, *MANY], draft=FINAL, window=500)
+    before, told = deepcopy(one.asked.retriever.passages), one.now()
     (read,) = told.read
     assert 100 < words(read) < 500
     assert told.labels[0]["trimmed"] is True
-    assert found == before
+    assert one.asked.retriever.passages == before
 
 
 @everywhere
@@ -206,20 +203,21 @@ def test_the_question_and_the_history_take_their_place_from_the_window(where: st
     one = long(
         where,
         documents=[a_document(where, 8000)],
-        retriever=retriever(where, [passage(where, PASSAGE), *many(where) * 5]),
+        passages=[PASSAGE, *MANY * 5],
         draft=FINAL if route == "rag" else ("unanswerable",),
         window=3000,
     )
     history = {"chat_history": [HumanMessage("word " * 600), AIMessage("word " * 600)]}
     question = {"input": QUESTION, **history} if where.startswith("langchain") else "word " * 1200 + QUESTION
-    assert one.ask(question).route == route
-    assert all(1800 < words(prompt) < 2900 for prompt in one.prompts)
+    told = one.now(question)
+    assert told.route == route
+    assert all(1800 < words(prompt) < 2900 for prompt in told.prompts)
 
 
 def test_the_passages_of_the_first_step_are_never_trimmed_to_the_budget_of_documents() -> None:
     for where in ("langchain whole", "llamaindex whole"):
-        told = long(where, draft=("Mr Lin.",), max_context_tokens=1).ask()
-        assert (told.text, told.read) == ("Mr Lin.", [PASSAGE])
+        told = long(where, draft=("Mr Lin.",), max_context_tokens=1).now()
+        assert (told.answer, told.read) == ("Mr Lin.", [PASSAGE])
 
 
 # Documents and the budget
@@ -229,20 +227,20 @@ def test_the_passages_of_the_first_step_are_never_trimmed_to_the_budget_of_docum
 @pytest.mark.parametrize("budget", [100, 300, 599])
 def test_documents_fill_the_budget_and_no_more(where: str, budget: int) -> None:
     one = long(where, max_context_tokens=budget)
-    told = one.ask()
+    told = one.now()
     (read,) = told.read
     assert budget * 0.8 <= words(read) <= budget
     assert PASSAGE in read
-    assert (told.metadata[0]["source"], told.metadata[0]["pages"]) == ("May", [1, 2])
+    assert (told.names, told.context[0][1]["pages"]) == (["May"], [1, 2])
     assert told.labels[0]["trimmed"] is True
-    assert one.steps == ["rag", "long_context"]
+    assert one.model.steps == ["rag", "long_context"]
 
 
 @everywhere
 def test_documents_that_fit_are_handed_over_as_they_are(where: str) -> None:
     told = long(
         where, documents=[a_document(where, source=name) for name in ("May", "June")], max_context_tokens=5000
-    ).ask()
+    ).now()
     assert told.read == [long_text()] * 2
     assert not any((label or {}).get("trimmed") for label in told.labels)
 
@@ -251,8 +249,8 @@ def test_documents_that_fit_are_handed_over_as_they_are(where: str) -> None:
 def test_the_best_documents_come_first_and_the_last_is_trimmed(where: str) -> None:
     documents = [a_document(where, 400, name) for name in ("May", "June", "July")]
     before = deepcopy(documents)
-    told = long(where, documents=documents, max_context_tokens=600).ask()
-    assert [one["source"] for one in told.metadata] == ["May", "June"]
+    told = long(where, documents=documents, max_context_tokens=600).now()
+    assert told.names == ["May", "June"]
     assert told.read[0] == long_text(400)
     assert sum(map(words, told.read)) <= 600
     assert told.labels[1]["trimmed"] is True
@@ -263,25 +261,26 @@ def test_the_best_documents_come_first_and_the_last_is_trimmed(where: str) -> No
 def test_what_is_said_of_a_document_is_kept_when_it_is_trimmed_and_goes_into_no_prompt(where: str) -> None:
     how = {"method": "offsets", "chunks": 7, "gaps": [[3, 9]], "trimmed": False}
     for fields in ({"max_context_tokens": 100}, {}):
-        labelled = document(where, long_text(), "May", selfroute=how)
+        labelled = a_document(where, selfroute=how)
         one = long(where, documents=[labelled], **fields)
-        told = one.ask()
+        told = one.now()
         start, end = told.labels[0].get("read", (0, len(long_text())))
         assert told.read == [long_text()[start:end]]
         assert told.labels[0] == {**how, **({"trimmed": True, "read": [start, end]} if fields else {})}
         assert how["trimmed"] is False
-        assert not any(word in one.prompts[-1] for word in ("selfroute", "method", "offsets", "trimmed"))
+        assert not any(word in told.prompts[-1] for word in ("selfroute", "method", "offsets", "trimmed"))
 
 
 @pytest.mark.parametrize("fields", [{}, {"max_context_tokens": 100}])
 @pytest.mark.parametrize("by", ["list", "callable"])
 def test_llama_index_s_label_is_kept_out_of_embeddings_too(by: str, fields: dict[str, Any]) -> None:
-    labelled = document("llamaindex", long_text(), "May", selfroute={"method": "offsets", "trimmed": False})
+    labelled = a_document("llamaindex", selfroute={"method": "offsets", "trimmed": False})
     one = long("llamaindex whole", documents=[labelled] if by == "list" else lambda *_: [labelled], **fields)
-    (read,) = one.asker.asked.query(QUESTION).source_nodes
+    told = one.now()
+    (read,) = told.sources
     for text in (
         *(read.node.get_content(metadata_mode=mode) for mode in (MetadataMode.LLM, MetadataMode.EMBED)),
-        one.prompts[-1],
+        told.prompts[-1],
     ):
         assert "source: May" in text
         assert not any(word in text for word in ("selfroute", "method", "offsets", "trimmed"))
@@ -290,14 +289,14 @@ def test_llama_index_s_label_is_kept_out_of_embeddings_too(by: str, fields: dict
 @everywhere
 def test_a_budget_for_nothing_asks_no_model(where: str) -> None:
     one = long(where, max_context_tokens=1, token_counter=lambda text: 2 * bool(text), final=None)
-    told = one.ask()
-    assert (told.facts["answerable"], told.read, one.steps) == (False, [], ["rag"])
+    told = one.now()
+    assert (told.answerable, told.read, one.model.steps) == (False, [], ["rag"])
 
 
 @everywhere
 def test_a_key_of_somebody_else_s_under_our_name_does_no_harm(where: str) -> None:
-    theirs = document(where, long_text(), "May", selfroute="mine")
-    told = long(where, documents=[theirs], max_context_tokens=50).ask()
+    theirs = a_document(where, selfroute="mine")
+    told = long(where, documents=[theirs], max_context_tokens=50).now()
     assert told.labels[0]["trimmed"] is True
     assert theirs.metadata["selfroute"] == "mine"
 
@@ -305,20 +304,20 @@ def test_a_key_of_somebody_else_s_under_our_name_does_no_harm(where: str) -> Non
 @everywhere
 def test_the_long_context_is_one_call_whatever_its_length(where: str) -> None:
     text = f"{WHOLE}. " + "word " * 60_000 + "The needle is here."
-    one = long(where, documents=[document(where, text)])
-    one.ask()
-    assert one.steps == ["rag", "long_context"]
-    assert text in one.prompts[-1]
+    one = long(where, documents=[text])
+    told = one.now()
+    assert one.model.steps == ["rag", "long_context"]
+    assert text in told.prompts[-1]
 
 
 @everywhere
 def test_a_budget_goes_before_the_window_a_token_is_four_characters_and_each_model_has_its_own(where: str) -> None:
-    (read,) = long(where, long_context_llm=model(where, final=FINAL, window=128_000), max_context_tokens=50).ask().read
+    (read,) = long(where, long_context_llm=model(where, final=FINAL, window=128_000), max_context_tokens=50).now().read
     assert words(read) <= 50
-    (read,) = long(where, token_counter=None, max_context_tokens=100).ask().read
+    (read,) = long(where, token_counter=None, max_context_tokens=100).now().read
     assert 300 <= len(read) <= 400
     first = model(where, draft=("unanswerable",), window=1000)
-    assert long(where, llm=first, long_context_llm=model(where, final=FINAL)).ask().read == [long_text()]
+    assert long(where, llm=first, long_context_llm=model(where, final=FINAL)).now().read == [long_text()]
 
 
 # The model's own window
@@ -385,7 +384,7 @@ WINDOWS: dict[str, tuple[Callable[[], Any], int | None]] = {  # the model, and t
 def test_the_window_of_a_model_is_what_it_declares_or_tells_its_server(name: str, mode: str) -> None:
     make, window = WINDOWS[name]
     where = f"{name.partition(':')[0]} {mode}"
-    (read,) = long(where, documents=[a_document(where, 8000)], long_context_llm=make()).ask().read
+    (read,) = long(where, documents=[a_document(where, 8000)], long_context_llm=make()).now().read
     assert PASSAGE in read
     assert read == long_text(8000) if window is None else window / 3 < words(read) < window
 
@@ -398,12 +397,12 @@ def test_a_prompt_that_the_provider_has_cut_is_said_so(where: str, caplog: pytes
     documents = [a_document(where, 4000, "May"), a_document(where, 40, "June")]
     cutting = model(where, final=FINAL, label="small", tokens=lambda prompt: min(words(prompt), 300))
     one = long(where, documents=documents, long_context_llm=cutting)
-    original = one.asker.asked
+    original = one.asked
     others = [copy(original), deepcopy(original)]
     if where.startswith("langchain"):
         others.insert(0, original.with_config(tags=["t"]))
-    for one.asker.asked in (original, original, *others):
-        told = one.ask()
+    for one.asked in (original, original, *others):
+        told = one.now()
     assert told.usage["long_context"]["input_tokens"] == 300
     assert ["small" in record.getMessage() for record in caplog.records] == [True] * 2, "once by it, once by another"
     if where.startswith("langchain"):
@@ -416,7 +415,7 @@ def test_a_prompt_that_the_provider_has_cut_is_said_so(where: str, caplog: pytes
 
 @everywhere
 def test_a_prompt_that_was_read_from_a_cache_is_not_taken_for_cut(where: str, caplog: pytest.LogCaptureFixture) -> None:
-    told = long(where, documents=[a_document(where, 4000)], usage=True).ask()  # half of it comes from the cache
+    told = long(where, documents=[a_document(where, 4000)], usage=True).now()  # half of it comes from the cache
     assert told.usage["long_context"]["cached_tokens"] > 1000
     assert not (told.labels[0] or {}).get("trimmed")
     assert caplog.records == []
@@ -428,7 +427,7 @@ REFUSED = "Your input exceeds the context window of this model. Please adjust yo
 
 def by_characters(where: str, rate: float = 0.87, **fields: Any) -> Any:
     """Make a model that counts tokens by characters, as models do in Japanese, and refuses what is too long."""
-    counting = {"tokens": lambda prompt: len(prompt) * rate, "limit": 3000, "refusal": lambda _: ValueError(REFUSED)}
+    counting = {"tokens": lambda prompt: len(prompt) * rate, "limit": 3000, "refuses": lambda _: ValueError(REFUSED)}
     return model(where, final=FINAL, **{**counting, **fields})
 
 
@@ -438,8 +437,8 @@ def test_a_text_of_another_script_is_fitted_to_a_window_and_to_one_that_nobody_n
     where: str, window: int | None, tries: int
 ) -> None:
     final = by_characters(where, window=window, marker=JAPANESE)
-    documents = [document(where, JAPANESE * 1000)]
-    (read,) = long(where, documents=documents, long_context_llm=final, token_counter=None).ask().read
+    documents = [JAPANESE * 1000]
+    (read,) = long(where, documents=documents, long_context_llm=final, token_counter=None).now().read
     assert len(final.calls) == tries
     assert 1000 < len(read) < (window or 3500)
 
@@ -451,9 +450,9 @@ def test_how_the_provider_counts_is_learned_for_the_next_question(where: str, li
     final = by_characters(where, 0.5, limit=2700, window=3000)
     one = long(where, documents=[a_document(where, 8000)], long_context_llm=final, token_counter=None, **limit)
     for _ in range(2):
-        one.ask()
+        one.now()
     before = len(final.calls)
-    (read,) = one.ask().read
+    (read,) = one.now().read
     assert len(final.calls) == before + 1
     assert 500 < len(read) * 0.5 <= limit.get("max_context_tokens", 3000) * 1.1
 
@@ -463,6 +462,6 @@ def test_a_window_is_filled_as_the_provider_s_counts_become_known(where: str) ->
     """A model that has a token for each word, where one for four characters is estimated."""
     final = model(where, final=FINAL, usage=True, window=5000)
     one = long(where, documents=[a_document(where, 8000)], long_context_llm=final, token_counter=None)
-    lengths = [words(one.ask().read[0]) for _ in range(3)]
+    lengths = [words(one.now().read[0]) for _ in range(3)]
     assert lengths[0] < lengths[1] < 5000 * 9 // 10 - 1000 == 3500
     assert 3300 < lengths[2] <= 3550

@@ -10,7 +10,6 @@ from langchain_core.documents import Document
 from langchain_core.exceptions import ContextOverflowError
 from langchain_core.runnables import RunnableLambda
 
-from hosts_scripted import model
 from langchain_parts import MODES, QUESTION, ListRetriever, ScriptedModel, TreeTracer, a_chain, ask
 from langchain_selfroute import SelfRouteLedger
 from scenarios import FINAL, FOUND, WHOLE
@@ -32,7 +31,7 @@ def too_long(asked: int, window: int = 300) -> Exception:
 def small(window: int = 300) -> Any:
     """Make a model that refuses prompts over its window, as a provider does."""
     refusal = partial(too_long, window=window)
-    return model("langchain", final=FINAL, tokens=words, limit=window, refusal=refusal)
+    return ScriptedModel(final=FINAL, tokens=words, limit=window, refuses=refusal)
 
 
 def big() -> ScriptedModel:

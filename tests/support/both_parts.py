@@ -51,6 +51,12 @@ far_apart = pytest.mark.parametrize("where", FAR_APART)  # for what happens befo
 each_host = pytest.mark.parametrize("where", HOSTS)
 
 
+def in_the_words_of(host: str, mode: str) -> str:
+    """A mode in the word of the host; `whole` and `awhole` are those of neither."""
+    ours = {"whole": 0, "awhole": 1}
+    return (langchain_parts if is_langchain(host) else llamaindex_parts).MODES[ours[mode]] if mode in ours else mode
+
+
 class Text(NamedTuple):
     """A passage or a document: its text, the name of its document, where it begins there, and other metadata."""
 
@@ -108,7 +114,7 @@ def reading(texts: Texts, where: str, log: list[Any]) -> Callable[..., Any]:
 def retriever(where: str, texts: Texts = PASSAGE_TEXTS, **fields: Any) -> Any:
     """A retriever that returns passages, and keeps its `queries`; `failures` are the errors of its first calls."""
     parts: Any = langchain_parts if is_langchain(where) else llamaindex_parts
-    return parts.ListRetriever(passages=[passage(where, text) for text in texts], **{"k": 99, **fields})
+    return parts.ListRetriever(passages=[passage(where, text) for text in texts], **{"k": 999, **fields})
 
 
 def template(where: str, text: str) -> Any:
@@ -120,8 +126,17 @@ def template(where: str, text: str) -> Any:
     return LlamaIndexPrompt(text)
 
 
+def _with_window(where: str, given: dict[str, Any]) -> dict[str, Any]:
+    """Say the `window` of a model in the words of the host."""
+    window = given.pop("window", None)
+    if window:
+        given |= {"profile": {"max_input_tokens": window}} if is_langchain(where) else {"context_window": window}
+    return given
+
+
 def model(where: str, **script: Any) -> Any:
-    """A scripted model."""
+    """A scripted model; it declares a `window` if that is given."""
+    script = _with_window(where, script)
     if is_langchain(where):
         return langchain_parts.ScriptedModel(**script)
     return llamaindex_parts.ScriptedLLM(**{"is_chat": not where.startswith("completion"), **script})
@@ -160,6 +175,11 @@ class Outcome:
     def read(self) -> list[str]:
         """The texts that the answer is from."""
         return [text for text, _ in self.context]
+
+    @property
+    def labels(self) -> list[Any]:
+        """What is said under our name of each text that was read."""
+        return [metadata.get("selfroute") for _, metadata in self.context]
 
     @property
     def steps(self) -> list[str]:
@@ -214,6 +234,10 @@ class Pipeline:
             return self._told(await langchain_parts.chunks(self.asked, question, self.mode, self.config), before)
         call = self.asked.aquery if self.where in AWAITED or self.mode.startswith("a") else self.asked.query
         return await self._response(call(question), before)
+
+    def now(self, question: Any = QUESTION) -> Outcome:
+        """Ask where no event loop runs."""
+        return asyncio.run(self.ask(question))
 
     async def first_step(self, question: Any = QUESTION) -> dict[str, Any]:
         """Ask for the first step alone."""
@@ -297,6 +321,8 @@ def pipeline(where: str, draft: Any = UNANSWERABLE, final: Any = FINAL, **fields
         final: Those of the second.
         fields: `passages` and a list of `documents` are `Texts`; the others are fields of the host or of the model.
     """
+    host, mode = where.split()
+    where, fields = f"{host} {in_the_words_of(host, mode)}", _with_window(where, fields)
     if isinstance(fields.get("documents"), list | tuple):
         texts = fields["documents"]
         fields["documents"] = [document(where, one) if isinstance(one, str | Text) else one for one in texts]

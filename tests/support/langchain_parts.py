@@ -62,6 +62,9 @@ class ScriptedModel(Scripted, BaseChatModel):
     label: str = "scripted"
     calls: Any = Field(default_factory=list, repr=False)  # kept when `configurable_fields` makes a new model
     profile: Any = None
+    tokens: Any = None  # counts those of a prompt; by default they are words
+    limit: Any = None  # of tokens in a prompt
+    refuses: Any = None  # makes an error from the tokens of a prompt that is beyond the limit
 
     @property
     def _llm_type(self) -> str:
@@ -76,14 +79,14 @@ class ScriptedModel(Scripted, BaseChatModel):
         return self._called("\n".join(str(message.text) for message in messages), messages, options)
 
     def _counts(self, call: Call, pieces: Pieces) -> Any:
-        if not self.usage:
+        if not self.usage and self.tokens is None:
             return None
-        read, written = len(call.prompt.split()), len(text_of(pieces).split())
+        (read, cached), written = self._read(call.prompt), len(text_of(pieces).split())
         return {
             "input_tokens": read,
             "output_tokens": written,
             "total_tokens": read + written,
-            "input_token_details": {"cache_read": read // 2},
+            "input_token_details": {"cache_read": cached},
         }
 
     def _ending(self, call: Call) -> dict[str, Any]:

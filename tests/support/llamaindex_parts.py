@@ -117,6 +117,9 @@ class ScriptedLLM(Scripted, LLM):
     is_chat: bool = True
     context_window: int = DEFAULT_CONTEXT_WINDOW  # the host's default: says nothing
     label: str = "scripted"
+    tokens: Any = Field(None, exclude=True)  # counts those of a prompt; by default they are words
+    limit: Any = Field(None, exclude=True)  # of tokens in a prompt
+    refuses: Any = Field(None, exclude=True)  # makes an error from the tokens of a prompt that is beyond the limit
     calls: Any = Field(default_factory=list, exclude=True, repr=False)
 
     @classmethod
@@ -136,14 +139,14 @@ class ScriptedLLM(Scripted, LLM):
 
     def _raw(self, call: Call, pieces: Pieces) -> Raw:
         ending = {"finish_reason": self.ends.get(call.step), "refusal": self.refusals.get(call.step)}
-        if not self.usage:
+        if not self.usage and self.tokens is None:
             return Raw(model=self.label, **ending)
-        read, written = len(call.prompt.split()), len(text_of(pieces).split())
+        (read, cached), written = self._read(call.prompt), len(text_of(pieces).split())
         counts = Counts(
             prompt_tokens=read,
             completion_tokens=written,
             total_tokens=read + written,
-            prompt_tokens_details=_Details(cached_tokens=read // 2),
+            prompt_tokens_details=_Details(cached_tokens=cached),
         )
         return Raw(model=self.label, usage=counts, **ending)
 

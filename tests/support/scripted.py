@@ -50,9 +50,17 @@ class Scripted:
         if times <= len(failures) and failures[times - 1]:
             call.ended = "failed"
             raise failures[times - 1]
+        if self.limit and self.tokens(prompt) > self.limit:
+            call.ended = "failed"
+            raise self.refuses(int(self.tokens(prompt)))
         script = {"rag": self.draft, "sections": self._look(), "long_context": self.final}[step]
         assert script is not None, f"the {step} step must not be asked"
         return call, script(prompt) if callable(script) else script
+
+    def _read(self: Any, prompt: str) -> tuple[int, int]:
+        """Return how many tokens a prompt has, and how many of them come from a cache."""
+        words = len(prompt.split())
+        return (words, words // 2) if self.tokens is None else (int(self.tokens(prompt)), 0)
 
     def _step(self: Any, prompt: str) -> Route:
         return "sections" if LEFT_OUT in prompt else "long_context" if self.marker in prompt else "rag"
