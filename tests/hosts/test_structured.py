@@ -20,11 +20,11 @@ import langchain_parts
 import llamaindex_parts
 import loopback
 from both_parts import retriever
-from hosts_parts import QUESTION, STREAMS, Asker, LangChainAsker, LlamaIndexAsker, cases, wheres
+from hosts_parts import STREAMS, Asker, LangChainAsker, LlamaIndexAsker, cases, wheres
 from hosts_wires import KEY
 from loopback import LoopbackServer, Reply, Request
 from scenarios import WHOLE
-from selfroute.errors import ConfigurationError, NoReplyError
+from selfroute.errors import NoReplyError
 
 pytestmark = pytest.mark.usefixtures("one_certificate", "frozen")
 
@@ -239,17 +239,3 @@ def test_template_syntax_is_only_text(server: LoopbackServer, where: str) -> Non
     (entry,) = server.book
     for text in (f"A passage: {NASTY}", f"Who is {NASTY}?"):
         assert text in entry.request.prompt
-
-
-@pytest.mark.parametrize("wrong", ["Structured", "json", "", None, True])
-def test_any_other_answerability_is_refused(wrong: Any) -> None:
-    for make in (langchain_parts.a_chain, llamaindex_parts.an_engine):
-        with pytest.raises(ConfigurationError, match="answerability must be 'text', 'graded' or 'structured'"):
-            make(answerability=wrong)
-
-
-def test_text_is_the_default(server: LoopbackServer) -> None:
-    for where in ("langchain openai whole", "llamaindex openai whole"):
-        asker = over(where, server, answerability="text")
-        assert asker.ask(QUESTION).route == "rag"
-    assert not any({"response_format", "tools"} & entry.request.body.keys() for entry in server.book)

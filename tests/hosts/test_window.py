@@ -178,6 +178,14 @@ def test_passages_that_are_too_long_are_sent_again_without_the_last(where: str, 
 
 
 @everywhere
+def test_passages_that_never_fit_are_the_provider_s_error(where: str) -> None:
+    one = long(where, passages=MANY, failures={"rag": [again(number) for number in range(99)]})
+    with pytest.raises(BadRequestError):
+        one.now()
+    assert (set(one.model.steps), 1 < len(one.model.steps) <= 1 + MOST_RETRIES) == ({"rag"}, True)
+
+
+@everywhere
 @pytest.mark.parametrize("counter", [None, words], ids=["estimated", "counted"])
 def test_passages_beyond_the_window_are_left_out_the_nearest_kept(where: str, counter: Any) -> None:
     one = long(where, passages=MANY, draft=FINAL, window=500, token_counter=counter)

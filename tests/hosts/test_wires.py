@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import re
 import traceback
 from collections.abc import Callable
 from contextlib import aclosing, closing, suppress
@@ -36,7 +35,6 @@ from hosts_wires import (
     entries,
     error_of,
     failing,
-    in_turn,
     narrow,
     over,
     refusals,
@@ -46,10 +44,8 @@ from hosts_wires import (
     up_to,
     wheres,
 )
-from loopback import A_MINUTE, LoopbackServer, Reply, Request
+from loopback import A_MINUTE, LoopbackServer, Reply
 from selfroute.errors import SelfRouteError
-from selfroute.flow import MOST_RETRIES
-from selfroute.policies import Never
 
 pytestmark = pytest.mark.usefixtures("one_certificate", "frozen")
 
@@ -272,50 +268,6 @@ def test_a_context_too_long_is_tried_once_more_with_less(server: LoopbackServer,
     assert (told.usage["long_context"], told.usage["estimated"]) == (counts(second), False)
 
 
-@refusals(["whole", "astream"])
-@pytest.mark.parametrize("share", [2, 3, 5])
-def test_a_provider_that_counts_more_tokens_than_we_do_is_tried_once_more_too(
-    server: LoopbackServer, where: str, too_long: TooLong, share: int
-) -> None:
-    """A text in Chinese, say: a token is one character there, not four."""
-    limit = len(LONG) * share // 6
-    narrow(server, too_long, limit, size=len)
-    assert over(where, server, whole=LONG).ask().text == ANSWER
-    first, second = entries(server, "final")
-    assert limit // 4 < len(second.request.prompt) <= limit < len(first.request.prompt)
-
-
-@refused
-@each_step
-def test_what_stays_too_long_is_the_provider_s_error(
-    server: LoopbackServer, where: str, too_long: TooLong, step: str
-) -> None:
-    reply = too_long(LIMIT, words(LONG))
-    broken(server, step, reply)
-    expected = error_of(where, reply, step)
-    with pytest.raises(type(expected), match=str(LIMIT)) as caught:
-        over(where, server, whole=LONG).ask()
-    assert str(caught.value) == str(expected)
-    *before, first = steps(server)[: len(up_to(step))]
-    tries = steps(server)[len(before) :]
-    assert (before, set(tries)) == (up_to(step)[:-1], {first})
-    assert len(tries) == 1 + MOST_RETRIES if step == "final" else len(tries) > 1
-
-
-@refused
-@pytest.mark.parametrize("status", [429, 500])
-def test_an_error_of_the_second_try_passes_through(
-    server: LoopbackServer, where: str, too_long: TooLong, status: int
-) -> None:
-    reply = failing(where.split()[1].replace("completions", "openai"), status)
-    in_turn(server, REFUSAL, too_long(LIMIT, words(LONG)), reply)
-    expected = error_of(where, reply, "final")
-    with pytest.raises(type(expected)) as caught:
-        over(where, server, whole=LONG).ask()
-    assert str(caught.value) == str(expected)
-    assert steps(server) == ["draft", "final", "final"]
-
-
 # Hanging up
 
 NUMBERS = ["80", " 42", "\n", "Mr", " Lin took the chair"]
@@ -387,39 +339,6 @@ def is_hung_up_on(asker: Asker, server: LoopbackServer, where: str, name: str) -
     assert 0 < told.usage["rag"]["output_tokens"] <= 2 * needed + 8
     read = told.usage["rag"]["input_tokens"]
     assert read == left.input_tokens if "gemini" in where else read > 0  # its pieces all carry the counts so far
-
-
-@streaming
-def test_a_doubted_draft_that_is_kept_is_read_on_with_not_a_character_lost(server: LoopbackServer, where: str) -> None:
-    script(server, draft=Reply(pieces=[*NUMBERS, GOING_ON, "."], delay=SLOW))
-    told = over(where, server, answerability="graded", escalation=Never()).ask()
-    assert (told.route, told.text) == ("rag", f"Mr Lin took the chair{GOING_ON}.")
-    (draft,) = entries(server, "draft")
-    assert (draft.done, draft.left, steps(server)) == (True, False, ["draft"])
-    assert told.usage["rag"]["output_tokens"] > 0
-    if "completions" not in where:
-        assert (told.usage["estimated"], told.usage["rag"]) == (False, counts(draft))
-    assert told.facts["finish_reason"] is not None
-
-
-@streaming
-@pytest.mark.parametrize("pieces", [[REFUSAL], ["un", "answer", "able", "."], [REFUSAL, ".", "\n"]])
-def test_a_clean_decline_ends_by_itself_and_keeps_its_usage(
-    server: LoopbackServer, where: str, pieces: list[str]
-) -> None:
-    script(server, draft=Reply(pieces=pieces, delay=SLOW, cached_tokens=2))
-    usage = over(where, server).ask().usage
-    (draft,) = entries(server, "draft")
-    assert (draft.done, draft.left) == (True, False)
-    assert (usage["rag"], usage["estimated"]) == (counts(draft), False)
-
-
-@streaming
-@pytest.mark.parametrize("text", ["Ms Okafor chaired it and", "The chair was Ms Okafor from", "S4: unanswerable, and"])
-def test_an_answer_flows_while_the_model_writes(server: LoopbackServer, where: str, text: str) -> None:
-    script(server, draft=Reply(text + " so on" * 40, delay=SLOW))
-    assert left_after(over(where, server), 1, server) <= words(text) + AT_ONCE
-    steps(server)
 
 
 # A reader who leaves
@@ -541,39 +460,3 @@ def test_a_caller_who_leaves_before_there_is_any_reply_stops_the_model(
 
     asyncio.run(leave())
     assert [entry.left for entry in entries(server, step)] == [True]
-
-
-# Many at once
-
-
-@awaited
-def test_twenty_questions_at_once_are_kept_apart(server: LoopbackServer, where: str) -> None:
-    def answer(request: Request) -> Reply:
-        number = int(re.findall(r"item (\d+)", request.prompt)[-1])
-        declines = request.model == "draft" and number % 2
-        return Reply(REFUSAL if declines else f"Item {number} was put off.", delay=0.01, cached_tokens=number)
-
-    async def ask_all() -> list[Told]:
-        asker = over(where, server)
-        return await asyncio.gather(*(asker.aask(f"What became of item {number}?") for number in range(20)))
-
-    server.answer = answer
-    answers = asyncio.run(ask_all())
-    for number, told in enumerate(answers):
-        step = "long_context" if number % 2 else "rag"
-        assert (told.text, told.route) == (f"Item {number} was put off.", step)
-        assert (told.usage["estimated"], told.usage[step]["cached_tokens"]) == (False, number)
-    assert len(steps(server)) == 30
-    paid = sum(entry.input_tokens + entry.output_tokens for entry in server.book)
-    assert sum(told.usage["total_tokens"] for told in answers) == paid
-
-
-@wheres(modes=["whole", "stream"])
-def test_the_sync_modes_run_in_a_thread_beside_an_event_loop(server: LoopbackServer, where: str) -> None:
-    script(server, draft=REFUSAL)
-
-    async def aside() -> Told:
-        return await asyncio.to_thread(over(where, server).ask)
-
-    told = asyncio.run(aside())
-    assert (told.verdict, told.usage["estimated"]) == (("long_context", ANSWER, True, "sentinel"), False)
