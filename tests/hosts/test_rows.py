@@ -13,17 +13,24 @@ from typing import Any
 import pytest
 from langchain_core.messages import HumanMessage
 from langchain_core.stores import InMemoryStore
-from langchain_core.vectorstores import InMemoryVectorStore
-from llama_index.core import MockEmbedding, VectorStoreIndex
 from llama_index.core.schema import NodeWithScore
 from llama_index.core.storage.docstore import SimpleDocumentStore
-from llama_index.core.vector_stores import MetadataFilters
 
-import langchain_selfroute
 import llamaindex_parts
 import llamaindex_selfroute
-from both_parts import FAR_APART, Pipeline, Text, document, each_host, everywhere, is_langchain, passage, pipeline
-from langchain_stores import EMBEDDING
+from both_parts import (
+    FAR_APART,
+    Pipeline,
+    Text,
+    document,
+    each_host,
+    everywhere,
+    is_langchain,
+    passage,
+    pipeline,
+    store_of,
+    stored,
+)
 from llamaindex_selfroute import SelfRouteQueryEngine, citation_nodes
 from scenarios import QUESTION
 from selfroute.errors import ConfigurationError, InputError, SelfRouteError
@@ -45,24 +52,9 @@ def passages_of(tenant: str) -> list[Text]:
     return [Text(text, tenant, 30 * n, {"tenant": tenant}) for n, text in enumerate(texts_of(tenant))]
 
 
-def chunks_of(where: str, *tenants: str) -> list[Any]:
-    """What a store of the host holds of the tenants."""
-    chunks = [passage(where, one) for tenant in tenants for one in passages_of(tenant)]
-    return chunks if is_langchain(where) else [one.node for one in chunks]
-
-
-def store_of(where: str, *tenants: str) -> Any:
-    """A store of LangChain, or an index of LlamaIndex."""
-    if is_langchain(where):
-        store = InMemoryVectorStore(EMBEDDING)
-        store.add_documents(chunks_of(where, *tenants))
-        return store
-    return VectorStoreIndex(chunks_of(where, *tenants), embed_model=MockEmbedding(embed_dim=4))
-
-
-def stored(where: str, store: Any, **options: Any) -> Any:
-    package: Any = langchain_selfroute if is_langchain(where) else llamaindex_selfroute
-    return package.StoredDocuments(store, **options)
+def kept_of(where: str, *tenants: str, **options: Any) -> Any:
+    """The documents of tenants in one store."""
+    return stored(where, store_of(where, [one for tenant in tenants for one in passages_of(tenant)]), **options)
 
 
 def asking(where: str, *, wall: dict[str, Any] | None = None, **fields: Any) -> Pipeline:
@@ -71,7 +63,7 @@ def asking(where: str, *, wall: dict[str, Any] | None = None, **fields: Any) -> 
     if "retriever" not in parts:
         parts["passages"] = passages_of(NORTH)[:1]
     if "documents" not in parts:
-        parts["documents"] = stored(where, store_of(where, NORTH, SOUTH), **wall or {})
+        parts["documents"] = kept_of(where, NORTH, SOUTH, **wall or {})
     return pipeline(where, **parts)
 
 
@@ -146,12 +138,8 @@ async def test_a_row_goes_on_with_what_is_retrieved_anew_and_its_own_draft(where
     assert (found.answer, found.route, found.citations[0]["source"]) == ("The meeting was long.", "rag", NORTH)
 
 
-def declared(where: str) -> dict[str, Any]:
-    return {"wall": {"filter": {}} if is_langchain(where) else {"filters": MetadataFilters(filters=[])}}
-
-
 KNOWN: dict[str, Callable[[str], dict[str, Any]]] = {
-    "declared": declared,
+    "declared": lambda _: {"wall": {"open_to_all": True}},
     "a list": lambda where: {"documents": [Text(text) for text in texts_of(NORTH)]},
     "a callable": lambda where: {"documents": lambda *_: [document(where, text) for text in texts_of(NORTH)]},
 }
@@ -192,7 +180,7 @@ async def test_a_synthesizer_by_itself_cannot_retrieve_again() -> None:
 
 def a_store_of_the_north(where: str) -> dict[str, Any]:
     """A separate store with a plain retriever, and originals that both tenants share."""
-    store = store_of(where, NORTH)
+    store = store_of(where, passages_of(NORTH))
     originals = {one: document(where, Text(" ".join(texts_of(one)), one)) for one in (NORTH, SOUTH)}
     docstore: Any = InMemoryStore() if is_langchain(where) else SimpleDocumentStore()
     if is_langchain(where):

@@ -8,10 +8,7 @@ from itertools import groupby
 from typing import Any
 
 import pytest
-from llama_index.core.vector_stores import MetadataFilters
 
-import langchain_selfroute
-import llamaindex_selfroute
 from both_parts import (
     Outcome,
     Pipeline,
@@ -22,14 +19,15 @@ from both_parts import (
     far_apart,
     is_langchain,
     model,
-    passage,
     pipeline,
+    store_of,
+    stored,
     template,
 )
 from langchain_selfroute import SelfRouteChain
-from langchain_stores import holding, store_with
+from langchain_stores import holding
 from llamaindex_selfroute import SelfRouteQueryEngine
-from llamaindex_stores_parts import only, simple
+from llamaindex_stores_parts import only
 from selfroute.documents.index import KEPT
 from selfroute.errors import ConfigurationError
 from selfroute.policies import Budget, Case, Ruling
@@ -58,11 +56,10 @@ def passages_of(places: Sequence[Place], texts: Mapping[str, str]) -> list[Text]
     return [Text(texts[name][start:end], name, start) for name, start, end in places]
 
 
-def chunks_of(where: str, texts: Mapping[str, str]) -> list[Any]:
+def chunks_of(texts: Mapping[str, str]) -> list[Text]:
     """The chunks of whole documents, as a store holds them."""
     places = [(name, start, start + CHUNK) for name, text in texts.items() for start in range(0, len(text), CHUNK)]
-    chunks = [passage(where, one) for one in passages_of(places, texts)]
-    return chunks if is_langchain(where) else [one.node for one in chunks]
+    return passages_of(places, texts)
 
 
 def asking(
@@ -76,11 +73,8 @@ def asking(
     """A chain or an engine over documents from a kind of source."""
     texts = texts or {"may": MAY}
     whole: Any = [Text(text, name) for name, text in texts.items()]
-    if source == "stored" and is_langchain(where):
-        whole = langchain_selfroute.StoredDocuments(store_with("memory", chunks_of(where, texts)), filter={})
-    elif source == "stored":
-        index = simple(chunks_of(where, texts))
-        whole = llamaindex_selfroute.StoredDocuments(index, filters=MetadataFilters(filters=[]))
+    if source == "stored":
+        whole = stored(where, store_of(where, chunks_of(texts)), open_to_all=True)
     fields = {"final": None, "marker": WHOLE, "documents": whole, "passages": passages_of(places, texts), **more}
     one = pipeline(where, **fields)
     if source == "called":
@@ -420,15 +414,15 @@ async def test_the_filter_is_a_wall_for_every_step(most: int, where: str) -> Non
         for start in range(0, len(JULY), 300)
         for owner in OWNERS
     ]
-    chunks = [passage(where, one) for one in named]
+    store = store_of(where, named)
     llm = model(where, draft=UNANSWERABLE, looks=(UNANSWERABLE,) * 2, final=LOOKED, marker=WHOLE)
     options: dict[str, Any] = {"sections": (800, 1_200), "max_documents": most, "reach": 7}
     if is_langchain(where):
-        store, wall = store_with("memory", chunks), holding("memory", tenant="ours")
+        wall = holding("memory", tenant="ours")
         asked: Any = SelfRouteChain.from_vectorstore(store, llm, k=2, filter=wall, **options)
     else:
         options |= {"llm": llm, "streaming": where.endswith("stream"), "filters": only("tenant", "ours")}
-        asked = SelfRouteQueryEngine.from_index(simple([one.node for one in chunks]), similarity_top_k=2, **options)
+        asked = SelfRouteQueryEngine.from_index(store, similarity_top_k=2, **options)
     found = await Pipeline(where, asked, llm).ask()
     assert found.steps == ["rag", "sections", "sections", *["long_context"] * bool(most)]
     assert [text.count("ours:") for text in sent(found)[:1]] == [2]  # of the seven that were retrieved

@@ -18,10 +18,10 @@ from both_parts import (
     document,
     everywhere,
     is_langchain,
-    passage,
     pipeline,
+    store_of,
 )
-from langchain_stores import KINDS, holding, store_with
+from langchain_stores import KINDS, holding
 from llamaindex_stores_parts import STORES, only
 from selfroute.errors import ConfigurationError, ReplyError
 
@@ -79,22 +79,18 @@ def texts_of(owner: str) -> list[str]:
     return [f"Paragraph {n} of {owner}: the crane of {owner} lifts {n * n} crates." for n in range(9)]
 
 
-def chunks_of(where: str) -> list[Any]:
-    """What two tenants have in one document."""
-    metadata = [{"tenant": owner, "year": 1} for owner in ("north", "south")]
-    return [passage(where, Text(text, "shared", None, one)) for one in metadata for text in texts_of(one["tenant"])]
+def chunks_of(*owners: str) -> list[Text]:
+    """What tenants have in one document."""
+    return [Text(text, "shared", None, {"tenant": one, "year": 1}) for one in owners for text in texts_of(one)]
 
 
 def over(where: str, kind: str, store: str = "", *, own: bool = False, **fields: Any) -> Pipeline:
     """A chain or an engine for the north, over a store in which two tenants share a document."""
-    chunks = chunks_of(where)
+    kept = store_of(where, chunks_of("north", "south"), store := store or "memory")
     if is_langchain(where):
-        store = store or "memory"
-        kept = store_with(store, chunks)
         retriever = kept.as_retriever(search_kwargs={"filter": holding(store, tenant="north")})
         filters: Any = {"filter": holding(store, year=1)}
     else:
-        kept = STORES[store or "simple"]([one.node for one in chunks])
         retriever = kept.as_retriever(similarity_top_k=3, filters=only("tenant", "north"))
         filters = {"filters": only("year", 1)}
     stored = subclasses(where)[kind](kept, **(filters if own else {}))
@@ -146,7 +142,7 @@ async def test_an_async_subclass_says_so_where_nothing_can_be_awaited(kind: str,
 
 
 def test_a_scope_ends_with_the_call_and_is_that_of_one_reader() -> None:
-    store = store_with("memory", chunks_of("langchain"))
+    store = store_of("langchain", chunks_of("north", "south"))
     retriever = store.as_retriever(search_kwargs={"filter": holding("memory", tenant="north")})
     other, seen = langchain_selfroute.StoredDocuments(store), list[Any]()
 

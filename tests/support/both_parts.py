@@ -22,11 +22,14 @@ from llama_index.core import PromptTemplate as LlamaIndexPrompt
 from llama_index.core.instrumentation import get_dispatcher
 from llama_index.core.schema import BaseNode, NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
 from llama_index.core.schema import Document as LlamaIndexDocument
+from llama_index.core.vector_stores import MetadataFilters
 
 import langchain_parts
 import langchain_selfroute
+import langchain_stores
 import llamaindex_parts
 import llamaindex_selfroute
+import llamaindex_stores_parts
 from llamaindex_selfroute import SelfRouteDecisionEvent
 from scenarios import DOCUMENT_TEXTS, FINAL, PASSAGE_TEXTS, QUESTION, Scenario
 from steering import LONG_TEXTS, UNANSWERABLE, Steered
@@ -115,6 +118,22 @@ def retriever(where: str, texts: Texts = PASSAGE_TEXTS, **fields: Any) -> Any:
     """A retriever that returns passages, and keeps its `queries`; `failures` are the errors of its first calls."""
     parts: Any = langchain_parts if is_langchain(where) else llamaindex_parts
     return parts.ListRetriever(passages=[passage(where, text) for text in texts], **{"k": 999, **fields})
+
+
+def store_of(where: str, texts: Texts, kind: str = "memory") -> Any:
+    """A store of LangChain, or an index of LlamaIndex, that holds passages."""
+    chunks = [passage(where, one) for one in texts]
+    if is_langchain(where):
+        return langchain_stores.store_with(kind, chunks)
+    kind = "simple" if kind == "memory" else kind
+    return llamaindex_stores_parts.STORES[kind]([one.node for one in chunks])
+
+
+def stored(where: str, store: Any, **options: Any) -> Any:
+    """The documents of a store; with `open_to_all`, nothing of them is hidden from anybody."""
+    if options.pop("open_to_all", False):
+        options |= {"filter": {}} if is_langchain(where) else {"filters": MetadataFilters(filters=[])}
+    return (langchain_selfroute if is_langchain(where) else llamaindex_selfroute).StoredDocuments(store, **options)
 
 
 def template(where: str, text: str) -> Any:
