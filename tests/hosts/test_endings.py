@@ -33,16 +33,16 @@ def test_how_an_answer_ended_is_said_in_the_provider_s_word(server: LoopbackServ
     endings = [(None, BY_ITSELF[protocol])] + [(CUT[protocol], CUT[protocol])] * (not raises_when_cut(where))
     for finish, said in endings:
         script(server, draft=Reply("On 4 May it was 12 at", finish=finish))
-        told = over(where, server).ask()
-        assert (told.text, told.facts["finish_reason"]) == ("On 4 May it was 12 at", said)
+        told = over(where, server).now()
+        assert (told.answer, told.finish_reason) == ("On 4 May it was 12 at", said)
 
 
 @pytest.mark.parametrize("where", [case for case in cases(PROTOCOLS) if not raises_when_cut(str(case.values[0]))])
 def test_a_draft_that_is_cut_in_the_refusal_is_a_decline(server: LoopbackServer, where: str) -> None:
     script(server, draft=Reply("una", finish=CUT[where.split()[1]]), final="Unanswerable. It covers 2024 only.")
-    told = over(where, server).ask()
+    told = over(where, server).now()
     assert told.verdict == ("long_context", "It covers 2024 only.", False, "sentinel")
-    assert told.facts["decision"]["evidence"] == "una"
+    assert told.decision["evidence"] == "una"
 
 
 def no_replies(where: str) -> Iterator[tuple[Reply, str, str]]:
@@ -68,7 +68,7 @@ def test_no_reply_is_no_verdict(server: LoopbackServer, where: str, step: str) -
         broken(server, step, reply)
         server.book.clear()
         with pytest.raises(NoReplyError) as raised:
-            over(where, server).ask()
+            over(where, server).now()
         assert (raised.value.finish_reason, raised.value.refusal) == (finish_reason, refusal)
         assert raised.value.step == ("rag" if step == "draft" else "long_context")
         assert steps(server) == up_to(step)

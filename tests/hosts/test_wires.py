@@ -6,7 +6,7 @@ import asyncio
 import gc
 import traceback
 from collections.abc import Callable
-from contextlib import aclosing, closing, suppress
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,8 @@ import pytest
 from google import genai
 from langchain_core.caches import InMemoryCache
 
-from hosts_parts import AWAITED, STREAMS, Asker, Told
+from both_parts import Outcome, Pipeline
+from hosts_parts import AWAITED, STREAMS
 from hosts_wires import (
     ANSWER,
     AT_ONCE,
@@ -89,13 +90,11 @@ def test_every_mode_takes_the_same_route_at_the_server_s_own_price(
 ) -> None:
     (draft, final), expected = VERDICTS[name]
     script(server, draft=draft, final=final)
-    asker = over(where, server)
-    told = asker.ask()
+    told = over(where, server).now()
     declined = expected[0] == "long_context"
     assert told.verdict == expected
-    assert told.keys == asker.keys
-    assert told.facts["decision"]["declined"] == declined
-    assert told.retrieved == list(PASSAGES)
+    assert told.decision["declined"] == declined
+    assert told.retrieved == len(PASSAGES)
     assert told.read == ([WHOLE] if declined else list(PASSAGES.values()))
     assert steps(server) == up_to("final" if declined else "draft")
     paid = dict(zip(("rag", "long_context"), map(counts, server.book), strict=False))
@@ -108,7 +107,7 @@ def test_every_mode_takes_the_same_route_at_the_server_s_own_price(
 def test_null_content_is_an_empty_reply(server: LoopbackServer, where: str) -> None:
     null = Reply("a b", content_null=True)
     script(server, draft=null, final=null)
-    assert over(where, server).ask().verdict == ("long_context", REFUSAL, False, "empty")
+    assert over(where, server).now().verdict == ("long_context", REFUSAL, False, "empty")
     assert steps(server) == ["draft", "final"]
 
 
@@ -120,7 +119,7 @@ def test_usage_is_the_server_s_with_thoughts_and_cached_tokens(server: LoopbackS
         draft=Reply(draft, cached_tokens=4, thinking_tokens=21),
         final=Reply(ANSWER, cached_tokens=9, thinking_tokens=34),
     )
-    usage = over(where, server).ask().usage
+    usage = over(where, server).now().usage
     paid = [counts(entry) for step in up_to("final") for entry in entries(server, step)]
     assert [usage["rag"], *([usage["long_context"]] if draft is REFUSAL else [])] == paid
     assert usage["total_tokens"] == sum(one["input_tokens"] + one["output_tokens"] for one in paid)
@@ -131,7 +130,7 @@ def test_usage_is_the_server_s_with_thoughts_and_cached_tokens(server: LoopbackS
 @everywhere
 def test_usage_is_estimated_where_the_server_reports_none(server: LoopbackServer, where: str) -> None:
     script(server, draft=Reply(REFUSAL, usage=False), final=Reply(ANSWER, usage=False))
-    usage = over(where, server).ask().usage
+    usage = over(where, server).now().usage
     assert usage["estimated"] is True
     for step in ("rag", "long_context"):
         assert usage[step]["input_tokens"] > 0
@@ -144,9 +143,9 @@ def test_usage_of_a_stream_is_estimated_where_it_was_not_asked_for_and_each_aske
 ) -> None:
     for _ in range(2):
         asker = over(where, server, model={"usage": False})
-        told = asker.ask()
+        told = asker.now()
         if where.startswith("langchain"):  # whose clients go from loop to loop
-            told = asker.ask()
+            told = asker.now()
     advice = "ChatOpenAI(stream_usage=True)" if where.startswith("langchain") else "include_usage"
     logged = [one for one in caplog.records if one.levelname == "WARNING" and one.name.endswith("selfroute.models")]
     assert [advice in one.message for one in logged] == [True] * 2 * asker.streams
@@ -160,7 +159,7 @@ def test_usage_of_a_stream_is_estimated_where_it_was_not_asked_for_and_each_aske
 def test_nothing_is_logged_where_usage_is_reported(
     server: LoopbackServer, where: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    assert over(where, server).ask().usage["estimated"] is False
+    assert over(where, server).now().usage["estimated"] is False
     assert caplog.records == []
 
 
@@ -192,7 +191,7 @@ def test_a_provider_s_error_passes_through_is_never_paid_twice_and_shows_no_key(
     broken(server, step, reply)
     expected = error_of(where, reply, step)
     with pytest.raises(type(expected)) as caught:
-        over(where, server).ask()
+        over(where, server).now()
     assert (type(caught.value), str(caught.value)) == (type(expected), str(expected))
     assert steps(server) == up_to(step)
     assert KEY not in "".join(traceback.format_exception(caught.value))
@@ -206,7 +205,7 @@ def test_a_connection_dropped_before_any_text_passes_through(server: LoopbackSer
         pytest.skip("the client asks again, some seconds later")
     broken(server, step, Reply(ANSWER, drop_after=0))
     with pytest.raises(DROPPED) as caught:
-        over(where, server).ask()
+        over(where, server).now()
     assert not isinstance(caught.value, SelfRouteError)
     assert steps(server) == up_to(step)
     assert KEY not in "".join(traceback.format_exception(caught.value))
@@ -219,7 +218,7 @@ def test_a_server_that_is_not_there_is_the_provider_s_error(server: LoopbackServ
     asker = over(where, server)
     server.stop()
     with pytest.raises(DROPPED) as caught:
-        asker.ask()
+        asker.now()
     assert not isinstance(caught.value, SelfRouteError)
 
 
@@ -232,11 +231,17 @@ def test_a_stream_that_breaks_off_ends_in_the_provider_s_error(
     server: LoopbackServer, where: str, step: str, ending: str
 ) -> None:
     broken(server, step, Reply(ANSWER, delay=0.01, **{ending: 4}))  # type: ignore[arg-type]
-    told = Told()
+    shown: list[str] = []
+
+    async def read() -> None:
+        async for piece in asker.pieces():
+            shown.append(piece)  # noqa: PERF401 - what came before the error counts
+
+    asker = over(where, server)
     with pytest.raises(Exception) as caught:  # noqa: PT011
-        over(where, server).ask(told=told)
-    assert ANSWER.startswith(told.text)
-    assert len(told.text) < len(ANSWER)
+        asker.run(read())
+    assert ANSWER.startswith("".join(shown))
+    assert len("".join(shown)) < len(ANSWER)
     assert not isinstance(caught.value, SelfRouteError)
     assert ending != "drop_after" or isinstance(caught.value, DROPPED)
     assert steps(server) == up_to(step)
@@ -255,7 +260,7 @@ def words(text: str) -> int:
 @refused
 def test_a_context_too_long_is_tried_once_more_with_less(server: LoopbackServer, where: str, too_long: TooLong) -> None:
     narrow(server, too_long, LIMIT, size=words)
-    told = over(where, server, whole=LONG).ask()
+    told = over(where, server, whole=LONG).now()
     assert told.verdict == ("long_context", ANSWER, True, "sentinel")
     first, second = entries(server, "final")
     assert (first.status, second.status) == (400, 200)
@@ -297,12 +302,12 @@ def test_an_answer_that_is_asked_for_whole_comes_with_what_the_model_reports_als
     server: LoopbackServer, where: str
 ) -> None:
     script(server, draft=Reply(ANSWER, cached_tokens=3))
-    told, plain = (over(where, server, model=model).ask() for model in ({"streaming": True}, {}))
+    told, plain = (over(where, server, model=model).now() for model in ({"streaming": True}, {}))
     streamed, whole = entries(server, "draft")
     assert (streamed.request.stream, whole.request.stream) == (True, False)
     assert (told.verdict, told.usage["rag"]) == (plain.verdict, counts(streamed))
     assert told.usage["estimated"] is False
-    assert told.facts["finish_reason"] == plain.facts["finish_reason"]
+    assert told.finish_reason == plain.finish_reason
 
 
 WHOLE_ONLY: dict[str, tuple[dict[str, Any], Callable[[Any], Any]]] = {  # options of the model, what is around it
@@ -322,16 +327,16 @@ def test_no_stream_is_read_for_a_whole_answer_of_a_model(server: LoopbackServer,
     script(server, draft=RAMBLING)
     asker = over(where, server, model=options)
     asker.asked = asker.asked.model_copy(update={"llm": around(asker.asked.llm)})
-    asker.ask()
+    asker.now()
     (draft,) = entries(server, "draft")
     assert (draft.done, draft.left) == (True, False)
 
 
-def is_hung_up_on(asker: Asker, server: LoopbackServer, where: str, name: str) -> None:
+def is_hung_up_on(asker: Pipeline, server: LoopbackServer, where: str, name: str) -> None:
     draft, needed, _, signal = LEFT[name]
     held = replace(draft, delay=SLOW, hold_after=needed + MOST_AFTER)
     script(server, draft=held, final=LEISURELY)
-    told = asker.ask()
+    told = asker.now()
     assert told.verdict == ("long_context", ANSWER, True, signal)
     ((left,), (final,)) = entries(server, "draft"), entries(server, "final")
     assert left.left
@@ -344,37 +349,31 @@ def is_hung_up_on(asker: Asker, server: LoopbackServer, where: str, name: str) -
 # A reader who leaves
 
 
-def left_after(asker: Asker, many: int, server: LoopbackServer, told: Told | None = None) -> int:
+def left_after(asker: Pipeline, many: int, server: LoopbackServer) -> int:
     """Leave a stream after so many pieces; return how many the server had sent by then."""
-    told = told or Told()
-    if not asker.awaited:
-        with closing(asker.texts(told)) as pieces:
+
+    async def leave() -> int:
+        async with aclosing(asker.pieces()) as pieces:
             for _ in range(many):
-                next(pieces)
+                await anext(pieces)
             gc.freeze()  # however old the stream is
             return server.book[-1].sent
 
-    async def leave() -> int:
-        async with aclosing(asker.atexts(told)) as pieces:
-            for _ in range(many):
-                await anext(pieces)
-            return server.book[-1].sent
-
-    return asyncio.run(leave())
+    return asker.run(leave())
 
 
 @streaming
 @each_step
 def test_a_reader_who_leaves_stops_the_model(server: LoopbackServer, where: str, step: str) -> None:
     broken(server, step, Reply(GOING_ON, delay=SLOW))
-    told = Told()
-    sent = left_after(over(where, server), 5, server, told)
+    asker = over(where, server)
+    sent = left_after(asker, 5, server)
     (entry,) = entries(server, step)
     assert entry.left
     assert entry.sent <= sent + AT_ONCE
     assert steps(server) == up_to(step)
     if where.startswith("llamaindex"):  # whose response outlives its reader
-        assert told.usage["estimated"] is True
+        assert asker.response.metadata["usage"]["estimated"] is True
 
 
 async def until(come: Callable[[], bool]) -> None:
@@ -392,8 +391,8 @@ def test_a_caller_who_is_cancelled_stops_the_model_and_may_ask_again(
     broken(server, step, Reply(GOING_ON, hold_after=3))
     asker = over(where, server)
 
-    async def leave() -> Told:
-        task = asyncio.create_task(asker.aask())
+    async def leave() -> Outcome:
+        task = asyncio.create_task(asker.ask())
         await until(lambda: bool(server.book) and step_of(server.book[-1].request.model) == step)
         entry = server.book[-1]
         await until(lambda: entry.sent == 3)
@@ -403,10 +402,10 @@ def test_a_caller_who_is_cancelled_stops_the_model_and_may_ask_again(
             await task
         await asyncio.to_thread(server.settle)
         script(server, draft=ANSWER)
-        return await asker.aask()
+        return await asker.ask()
 
     again = asyncio.run(leave())
-    assert (again.route, again.text, again.usage["estimated"]) == ("rag", ANSWER, False)
+    assert (again.route, again.answer, again.usage["estimated"]) == ("rag", ANSWER, False)
     assert entries(server, step)[0].left
     assert steps(server) == [*up_to(step), "draft"]
 
@@ -422,8 +421,8 @@ def test_a_reader_who_is_cancelled_stops_the_model_although_the_event_loop_ends_
         enough = asyncio.Event()
 
         async def read() -> None:
-            told, many = Told(), 0
-            async with aclosing(asker.atexts(told)) as pieces:
+            many = 0
+            async with aclosing(asker.pieces()) as pieces:
                 async for _ in pieces:
                     many += 1
                     if many == 5:
@@ -453,7 +452,7 @@ def test_a_caller_who_leaves_before_there_is_any_reply_stops_the_model(
 
     async def leave() -> None:
         async with anyio.create_task_group() as requests:  # FastAPI drops a request like this
-            requests.start_soon(asker.aask)
+            requests.start_soon(asker.ask)
             await until(lambda: step in {entry.request.model for entry in server.book})
             requests.cancel_scope.cancel()
         await asyncio.to_thread(server.settle)

@@ -49,7 +49,7 @@ each_step = pytest.mark.parametrize("step", ["draft", "final"])
 def test_a_gemini_stream_without_any_piece_is_no_verdict(server: LoopbackServer, where: str) -> None:
     script(server, draft=Reply("", finish="SAFETY", bare_end=True))  # LlamaIndex drops a chunk without content
     with pytest.raises(NoReplyError, match="broke it off"):
-        over(where, server).ask()
+        over(where, server).now()
 
 
 @wheres([GEMINI], STREAMS)
@@ -58,9 +58,9 @@ def test_what_gemini_counted_up_to_a_chunk_that_llama_index_drops_is_no_last_wor
     server: LoopbackServer, where: str
 ) -> None:
     script(server, draft=Reply(ANSWER, bare_end=True, cached_tokens=3))
-    told = over(where, server).ask()
+    told = over(where, server).now()
     (draft,) = entries(server, "draft")
-    assert (told.text, told.usage["estimated"]) == (ANSWER, True)
+    assert (told.answer, told.usage["estimated"]) == (ANSWER, True)
     assert (told.usage["rag"]["input_tokens"], told.usage["rag"]["cached_tokens"]) == (draft.input_tokens, 3)
     assert told.usage["rag"]["output_tokens"] >= draft.output_tokens
 
@@ -88,7 +88,7 @@ def test_a_handler_that_keeps_all_events_does_not_keep_the_model_going(
 ) -> None:
     rambling = Reply(f"{REFUSAL} because {GOING_ON}", delay=SLOW, hold_after=1 + MOST_AFTER)
     script(server, draft=rambling, final=Reply(ANSWER, delay=2 * SLOW))
-    assert over(where, server).ask().text == ANSWER
+    assert over(where, server).now().answer == ANSWER
     assert entries(server, "draft")[0].left
     assert any(isinstance(event, ExceptionEvent) for event in keeper.kept)
 
@@ -161,10 +161,10 @@ def test_a_reader_who_leaves_in_any_way_stops_the_model_and_may_come_back(
 
 @pytest.mark.skipif(OLD_GEMINI, reason="that package always asks")
 def test_gemini_is_asked_for_its_window_only_if_it_was_not_told(server: LoopbackServer) -> None:
-    over(f"{GEMINI} whole", server).ask()
+    over(f"{GEMINI} whole", server).now()
     assert server.calls == ["POST /v1beta/models/draft:generateContent"]
     server.calls.clear()
-    assert over(f"{GEMINI} whole", server, model={"context_window": None}).ask().text == ANSWER
+    assert over(f"{GEMINI} whole", server, model={"context_window": None}).now().answer == ANSWER
     assert server.calls == [
         "GET /v1beta/models/draft",
         "GET /v1beta/models/final",
@@ -177,5 +177,5 @@ def test_settings_stay_as_they_were(server: LoopbackServer) -> None:
     assert Settings.callback_manager  # is made when it is first asked for
     before = dict(vars(Settings))
     for mode in MODES:
-        over(f"{OPENAI} {mode}", server).ask()
+        over(f"{OPENAI} {mode}", server).now()
     assert vars(Settings) == before

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from uuid import NAMESPACE_OID, uuid5
 
 import pytest
@@ -34,6 +34,7 @@ from llamaindex_selfroute import SelfRouteDecisionEvent
 from scenarios import DOCUMENT_TEXTS, FINAL, PASSAGE_TEXTS, QUESTION, Scenario
 from steering import LONG_TEXTS, UNANSWERABLE, Steered
 
+Result = TypeVar("Result")
 LANGCHAIN = [f"langchain {mode}" for mode in langchain_parts.MODES]
 LLAMAINDEX = [f"llamaindex {mode}" for mode in llamaindex_parts.MODES]
 COMPLETION = [f"completion {mode}" for mode in llamaindex_parts.MODES]  # LlamaIndex, with a model that is no chat model
@@ -196,6 +197,11 @@ class Outcome:
         return [text for text, _ in self.context]
 
     @property
+    def verdict(self) -> tuple[str, str, bool, str]:
+        """The route, the answer, whether it is one, and the signal of the decision."""
+        return self.route, self.answer, self.answerable, self.decision["signal"]
+
+    @property
     def labels(self) -> list[Any]:
         """What is said under our name of each text that was read."""
         return [metadata.get("selfroute") for _, metadata in self.context]
@@ -218,12 +224,21 @@ class Outcome:
 
 @dataclass
 class Pipeline:
-    """A chain or an engine, asked in one mode."""
+    """A chain or an engine, asked in one mode.
+
+    Attributes:
+        where: The host and the mode.
+        asked: The chain or the engine.
+        model: The scripted model; None if the models are clients of a server.
+        config: The config of a call of LangChain.
+        response: The response of LlamaIndex whose pieces were asked for last.
+    """
 
     where: str
     asked: Any
-    model: Any
-    config: dict[str, Any] = field(default_factory=dict)  # of LangChain
+    model: Any = None
+    config: dict[str, Any] = field(default_factory=dict)
+    response: Any = None
 
     @property
     def mode(self) -> str:
@@ -231,9 +246,18 @@ class Pipeline:
         return self.where.split()[1]
 
     @property
+    def streams(self) -> bool:
+        """Whether the answer is streamed."""
+        return self.mode.endswith("stream")
+
+    @property
     def holder(self) -> Any:
         """What holds the options as attributes."""
         return self.asked if is_langchain(self.where) else self.asked._response_synthesizer
+
+    @property
+    def _calls(self) -> list[Any]:
+        return getattr(self.model, "calls", [])
 
     @property
     def queries(self) -> list[Any]:
@@ -248,7 +272,7 @@ class Pipeline:
 
     async def ask(self, question: Any = QUESTION) -> Outcome:
         """Ask, and read a stream to its end."""
-        before = len(self.model.calls)
+        before = len(self._calls)
         if is_langchain(self.where):
             return self._told(await langchain_parts.chunks(self.asked, question, self.mode, self.config), before)
         call = self.asked.aquery if self.where in AWAITED or self.mode.startswith("a") else self.asked.query
@@ -256,7 +280,16 @@ class Pipeline:
 
     def now(self, question: Any = QUESTION) -> Outcome:
         """Ask where no event loop runs."""
-        return asyncio.run(self.ask(question))
+        return self.run(self.ask(question))
+
+    def run(self, asking: Coroutine[Any, Any, Result]) -> Result:
+        """Do what asks this, in an event loop if that is awaited, and otherwise without any."""
+        if self.where in AWAITED:
+            return asyncio.run(asking)
+        with pytest.raises(StopIteration) as done:
+            asking.send(None)  # there is nothing in it to wait for
+        result: Result = done.value.value
+        return result
 
     async def first_step(self, question: Any = QUESTION) -> dict[str, Any]:
         """Ask for the first step alone."""
@@ -270,7 +303,7 @@ class Pipeline:
 
     async def second_step(self, row: Any) -> Outcome:
         """Go on from a row."""
-        before = len(self.model.calls)
+        before = len(self._calls)
         if is_langchain(self.where):
             step = self.asked.second_step
             return self._told(await langchain_parts.chunks(step, row, self.mode, self.config), before)
@@ -282,25 +315,18 @@ class Pipeline:
         if is_langchain(self.where):
             chunks: Any = getattr(self.asked, self.mode)(question, self.config)
             try:
-                if self.mode == "stream":
-                    for chunk in chunks:
-                        yield chunk.get("answer", "")
-                else:
-                    async for chunk in chunks:
-                        yield chunk.get("answer", "")
+                async for chunk in _each(chunks):
+                    if chunk.get("answer"):
+                        yield chunk["answer"]
             finally:
                 chunks.close() if self.mode == "stream" else await chunks.aclose()
             return
         awaited = self.mode == "astream"
-        response = await self.asked.aquery(question) if awaited else self.asked.query(question)
+        response = self.response = await self.asked.aquery(question) if awaited else self.asked.query(question)
         pieces = response.async_response_gen() if awaited else response.response_gen
         try:
-            if awaited:
-                async for piece in pieces:
-                    yield piece
-            else:
-                for piece in pieces:
-                    yield piece
+            async for piece in _each(pieces):
+                yield piece
         finally:
             await pieces.aclose() if awaited else pieces.close()
 
@@ -310,7 +336,7 @@ class Pipeline:
         context = [(one.page_content, one.metadata) for one in read]
         names = [one.metadata.get("source") for one in read]
         pieces = [chunk["answer"] for chunk in chunks if "answer" in chunk]
-        return Outcome(told, context, names, len(found), self.model.calls[before:], pieces, read)
+        return Outcome(told, context, names, len(found), self._calls[before:], pieces, read)
 
     async def _response(self, response: Any, before: int) -> Outcome:
         response = await response if isinstance(response, Awaitable) else response
@@ -321,8 +347,18 @@ class Pipeline:
         context = [(one.node.get_content(), one.node.metadata) for one in asked.source_nodes]
         names = [_document_of(one.node) for one in asked.source_nodes]
         found = len(told.pop("retrieved"))
-        calls, sources = self.model.calls[before:], asked.source_nodes
+        calls, sources = self._calls[before:], asked.source_nodes
         return Outcome(told, context, names, found, calls, asked.pieces, sources, response)
+
+
+async def _each(items: Any) -> AsyncIterator[Any]:
+    """Each item of an iterator, sync or not, which stays open."""
+    if hasattr(items, "__anext__"):
+        async for item in items:
+            yield item
+    else:
+        for item in items:
+            yield item
 
 
 def _document_of(node: BaseNode) -> str:

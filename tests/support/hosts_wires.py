@@ -27,7 +27,8 @@ from llama_index.llms.openai_like import OpenAILike
 
 import hosts_parts
 import loopback
-from hosts_parts import MODES, QUESTION, STREAMS, Asker
+from both_parts import Pipeline, in_the_words_of
+from hosts_parts import MODES, QUESTION, STREAMS
 from langchain_selfroute import SelfRouteChain
 from llamaindex_selfroute import SelfRouteQueryEngine
 from loopback import Entry, LoopbackServer, Reply
@@ -107,7 +108,12 @@ def llm(server: LoopbackServer, protocol: str, name: str = "draft", **options: A
     return OpenAILike(model=name, api_base=server.openai_url, api_key=KEY, max_retries=0, **options)
 
 
-def over(where: str, server: LoopbackServer, *, whole: str = WHOLE, model: Any = None, **fields: Any) -> Asker:
+def asked_in(host: str, mode: str, asked: Any) -> Pipeline:
+    """A chain or an engine over clients, asked in one mode."""
+    return Pipeline(f"{host} {in_the_words_of(host, mode)}", asked)
+
+
+def over(where: str, server: LoopbackServer, *, whole: str = WHOLE, model: Any = None, **fields: Any) -> Pipeline:
     """Make a chain or an engine over a server.
 
     Args:
@@ -125,11 +131,11 @@ def over(where: str, server: LoopbackServer, *, whole: str = WHOLE, model: Any =
         final = first.model_copy(update={name: "final"})  # shares the client, which takes long to make
         parts: dict[str, Any] = {"retriever": _Passages(), "llm": first, "long_context_llm": final}
         documents = [LangChainDocument(whole, id="minutes", metadata={"source": "minutes"})]
-        return hosts_parts.LangChainAsker(SelfRouteChain(**{**parts, "documents": documents, **fields}), mode)
+        return asked_in(host, mode, SelfRouteChain(**{**parts, "documents": documents, **fields}))
     first, final = (llm(server, protocol, step, **options) for step in ("draft", "final"))
     parts = {"retriever": _Nodes(), "llm": first, "long_context_llm": final, "streaming": mode in STREAMS}
     documents = [LlamaIndexDocument(id_="minutes", text=whole)]
-    return hosts_parts.LlamaIndexAsker(SelfRouteQueryEngine(**parts, documents=documents, **fields), mode)
+    return asked_in(host, mode, SelfRouteQueryEngine(**parts, documents=documents, **fields))
 
 
 def error_of(where: str, reply: Reply, step: str) -> BaseException:
