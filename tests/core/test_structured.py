@@ -3,52 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-import langchain_parts
-import llamaindex_parts
-from scenarios import QUESTION, SOME, WHOLE, Scenario
+from both_parts import EVERYWHERE, LANGCHAIN, Outcome, pipeline_for
+from llamaindex_parts import ScriptedLLM
+from scenarios import SOME, WHOLE, Scenario
 from selfroute.answerability import declines
 from selfroute.answerability.structured import json_in
 from structured_parts import Calling, Reporting
 
 
-@dataclass
-class Outcome:
-    """What a question came to, in the words of no framework."""
-
-    texts: list[str]
-    route: str
-    answerable: bool
-    decision: dict[str, Any]
-    usage: dict[str, Any]
-    prompts: list[str]
-
-
 async def outcomes(scenario: Scenario, **fields: Any) -> dict[str, Outcome]:
     """What a scenario comes to in both frameworks and all modes; LlamaIndex also with models that call no function."""
-    found = {}
     script = {"draft": scenario.draft, "final": scenario.final, **fields}
-    for mode in langchain_parts.MODES:
-        chain = langchain_parts.chain_for(scenario, llm=Reporting(**script), answerability="structured")
-        chunks = await langchain_parts.chunks(chain, QUESTION, mode)
-        told = {key: value for chunk in chunks for key, value in chunk.items() if key != "answer"}
-        texts = [chunk["answer"] for chunk in chunks if "answer" in chunk]
-        prompts = [call.prompt for call in chain.llm.calls]
-        found[mode] = Outcome(texts, told["route"], told["answerable"], told["decision"], told["usage"], prompts)
-    models: Sequence[Any] = (Calling, llamaindex_parts.ScriptedLLM)
-    for mode in llamaindex_parts.MODES:
-        for model in models:
-            engine = llamaindex_parts.engine_for(scenario, mode, llm=model(**script), answerability="structured")
-            asked = await llamaindex_parts.ask(engine, QUESTION, mode)
-            prompts = [call.prompt for call in llamaindex_parts.model_of(engine).calls]
-            found[f"{model.__name__} {mode}"] = Outcome(
-                asked.pieces, asked.route, asked.answerable, asked.decision, asked.usage, prompts
-            )
+    found = {}
+    for where in EVERYWHERE:
+        for kind in (Reporting,) if where in LANGCHAIN else (Calling, ScriptedLLM):
+            one = pipeline_for(where, scenario, llm=kind(**script), answerability="structured")
+            found[f"{kind.__name__} {where}"] = await one.ask()
     return found
 
 
@@ -134,14 +108,14 @@ TEXTS = [scenario for scenario in SOME if scenario.refusal == "unanswerable"]
 async def test_a_report_ends_alike_in_both_frameworks_and_all_modes(scenario: Scenario, usage: bool) -> None:
     """It is recorded as a text is, and asked for with the same prompts; it costs what is counted or estimated."""
     found = await outcomes(scenario, usage=usage)
-    told = found["invoke"]
+    told = found["Reporting langchain invoke"]
     fields = json.loads(scenario.draft[0] or "") if scenario in REPORTS and scenario.draft else None
     if fields:
         text = fields["answer"] if fields["answerable"] and (fields["answer"] or "").strip() else scenario.refusal
         assert told.decision == declines(text, scenario.refusal).as_dict()
     steps = ["rag"] * (scenario.draft is not None) + ["long_context"] * (scenario.final is not None)
     for mode, outcome in found.items():
-        assert outcome.texts == [scenario.answer], mode  # in one piece
+        assert outcome.pieces == [scenario.answer], mode  # in one piece
         assert (outcome.route, outcome.answerable) == (scenario.route, scenario.answerable), mode
         assert (outcome.decision["declined"], outcome.decision["signal"]) == (scenario.declined, scenario.signal), mode
         assert scenario.evidence in outcome.decision["evidence"], mode

@@ -29,7 +29,6 @@ from scenarios import (
     QUESTION,  # noqa: F401 - the tests take it from here, with the rest
     WHOLE,
     Pieces,
-    Scenario,
     text_of,
 )
 from scripted import Call, Scripted, ending
@@ -236,19 +235,6 @@ def a_chain(draft: Any = ("unanswerable",), final: Any = FINAL, **fields: Any) -
         "documents": DOCUMENTS,
     }
     return SelfRouteChain(**{**parts, **fields})
-
-
-def chain_for(scenario: Scenario, **fields: Any) -> SelfRouteChain:
-    """The chain of a scenario."""
-    retriever = ListRetriever(passages=[] if scenario.draft is None else PASSAGES)
-    told = {
-        "draft": scenario.draft,
-        "final": scenario.final,
-        "ends": scenario.ends,
-        "retriever": retriever,
-        "refusal": scenario.refusal,
-    }
-    return a_chain(**{**told, **fields})
 
 
 async def chunks(
