@@ -68,7 +68,7 @@ async def test_documents_come_best_first_each_once_and_by_name_in_the_prompt(fir
     home = house(kind, [piece for name, text in texts.items() for piece in cut(text, name)])
     pipeline = home.built(k=18)
     answered = await pipeline.ask(mode, cut(text_of(first))[2].text)
-    assert len(answered.found) == 18
+    assert answered.found == 18
     assert [one.name for one in answered.read] == sorted(texts, reverse=first == "Birch")
     prompt = pipeline.model.calls[-1].prompt
     places = [prompt.index(part) for name, text in texts.items() for part in (f": {name}\n", text)]
@@ -103,7 +103,7 @@ async def test_an_answer_of_the_first_step_reads_no_document(kind: str) -> None:
 async def test_the_other_options_are_handed_through(kind: str) -> None:
     options = {"refusal": "no", "max_context_tokens": 20, "token_counter": lambda text: len(text.split())}
     answered = await house(kind, _ash()).built(k=3, model={"draft": ("no",)}, **options).ask()
-    assert len(answered.found) == 3
+    assert answered.found == 3
     assert answered.read[0].label["trimmed"] is True
 
 

@@ -113,13 +113,6 @@ async def test_what_is_wrapped_around_a_model_stays_around_it_and_its_runs_are_t
     assert seen(tracers[0].root) == seen(tracers[1].root)
 
 
-async def test_a_rate_limit_moves_on_to_a_fallback_that_is_asked_for_a_report_too(server: LoopbackServer) -> None:
-    with LoopbackServer(lambda _: loopback.RATE_LIMITED) as busy:
-        chain = chain_over(chat_model(busy, "openai").with_fallbacks([model(server, "gemini")]))
-        check(server, await chain.ainvoke(QUESTION))
-        assert ["response_format" in entry.request.body for entry in busy.book] == [True, True]
-
-
 class Own(ScriptedModel):
     """A model with a `with_structured_output` of another making."""
 

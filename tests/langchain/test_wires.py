@@ -8,7 +8,6 @@ from typing import Any
 
 import anyio
 import pytest
-from langchain_core.tracers.base import BaseTracer
 from langchain_core.tracers.schemas import Run
 
 from hosts_parts import QUESTION
@@ -24,6 +23,7 @@ from hosts_wires import (
     script,
     wheres,
 )
+from langchain_parts import TreeTracer
 from langchain_selfroute import SelfRouteChain
 from loopback import A_MINUTE, LoopbackServer, Reply
 
@@ -32,17 +32,6 @@ pytestmark = pytest.mark.usefixtures("one_certificate", "frozen")
 CLIENTS = ("langchain openai", "langchain gemini")
 everywhere = wheres(CLIENTS)
 each_step = pytest.mark.parametrize("step", ["draft", "final"])
-
-
-class Runs(BaseTracer):
-    """Keeps every finished run."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.roots: list[Run] = []
-
-    def _persist_run(self, run: Run) -> None:
-        self.roots.append(run)
 
 
 def everything(run: Run) -> str:
@@ -54,7 +43,7 @@ def everything(run: Run) -> str:
 @everywhere
 @pytest.mark.parametrize("failed", [None, "draft", "final"])
 def test_a_key_shows_in_no_trace_and_no_output(server: LoopbackServer, where: str, failed: str | None) -> None:
-    asker, runs = over(where, server), Runs()
+    asker, runs = over(where, server), TreeTracer()
     chain: SelfRouteChain = asker.asked
     script(server, draft=REFUSAL)
     if failed:

@@ -11,7 +11,7 @@ import pytest
 from llama_index.core import PromptTemplate, Settings
 from llama_index.core.base.base_selector import SingleSelection
 from llama_index.core.base.response.schema import Response
-from llama_index.core.evaluation import BatchEvalRunner, FaithfulnessEvaluator
+from llama_index.core.evaluation import FaithfulnessEvaluator
 from llama_index.core.evaluation.base import EvaluationResult
 from llama_index.core.indices.query.query_transform import HyDEQueryTransform
 from llama_index.core.postprocessor import LongContextReorder, SimilarityPostprocessor
@@ -354,14 +354,6 @@ async def test_node_postprocessors_work_as_in_the_built_in_engine(name: str, mod
 
 
 @every_mode
-async def test_when_a_postprocessor_drops_all_the_documents_are_read(mode: str) -> None:
-    engine = engine_of("declined", mode, node_postprocessors=[SimilarityPostprocessor(similarity_cutoff=2.0)])
-    asked = await ask(engine, QUESTION, mode)
-    assert (asked.text, asked.decision["signal"], asked.retrieved) == (FOUND, "no_passages", [])
-    assert model_of(engine).steps == ["long_context"]
-
-
-@every_mode
 @every_kind
 async def test_an_answer_is_faithful_to_its_sources_on_either_route(kind: str, mode: str) -> None:
     engine = engine_of(kind, mode)
@@ -374,11 +366,3 @@ async def test_an_answer_is_faithful_to_its_sources_on_either_route(kind: str, m
 async def test_the_answer_of_the_documents_is_not_in_the_passages() -> None:
     assert not (await _faithful().aevaluate_response(QUESTION, Response(FOUND, PASSAGES))).passing
     assert (await _faithful().aevaluate_response(QUESTION, Response(SERVED, PASSAGES))).passing
-
-
-@every_kind
-@pytest.mark.filterwarnings("ignore:asyncio_module")  # the runner's own
-async def test_a_batch_is_evaluated(kind: str) -> None:
-    runner = BatchEvalRunner({"faithful": _faithful()}, workers=2)
-    results = await runner.aevaluate_queries(engine_of(kind), queries=[QUESTION, "Was tea served?", "Who came?"])
-    assert [(result.passing, result.response) for result in results["faithful"]] == [(True, ANSWERS[kind])] * 3

@@ -25,6 +25,7 @@ from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle
 from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
 
+import both_parts
 import langchain_parts
 import langchain_selfroute
 import langchain_stores
@@ -141,7 +142,7 @@ def _filters(condition: Condition) -> Any:
 
 @dataclass(frozen=True)
 class Text:
-    """A document that was read, or a passage that was found."""
+    """A document that was read."""
 
     text: str
     name: Any
@@ -165,7 +166,7 @@ class Answered:
     route: str
     answerable: bool
     signal: str
-    found: list[Text]
+    found: int  # passages
     read: list[Text]
 
     @property
@@ -191,26 +192,20 @@ class Pipeline:
         """The same model behind another runnable or engine."""
         return replace(self, of=lambda _: run)
 
+    def _in(self, mode: str, config: Any = None) -> both_parts.Pipeline:
+        words = _LANGCHAIN if self.host == "langchain" else _LLAMAINDEX
+        return both_parts.Pipeline(f"{self.host} {words[mode]}", self.of("stream" in mode), self.model, config or {})
+
     async def ask(self, mode: str = "sync", question: Any = QUESTION, config: Any = None) -> Answered:
         """Ask a question; the streams are read to the end."""
-        run = self.of("stream" in mode)
-        if self.host == "langchain":
-            return _of_chain(await langchain_parts.ask(run, question, _LANGCHAIN[mode], config))
-        asked = await llamaindex_parts.ask(run, question, _LLAMAINDEX[mode])
-        return _of_response(asked.response, asked.text)
+        return _answered(await self._in(mode, config).ask(question))
 
     async def twice(self, mode: str, between: Callable[[], None] = lambda: None) -> Answered:
         """Ask the first step and hand its row to the second one, after something has happened."""
-        run = self.of("stream" in mode)
-        if self.host == "langchain":
-            row = run.first_step.invoke(QUESTION)
-            between()
-            return _of_chain(await langchain_parts.ask(run.second_step, row, _LANGCHAIN[mode]))
-        row = run.first_step(QUESTION)
+        one = self._in(mode)
+        row = await one.first_step(QUESTION)
         between()
-        response = await run.asecond_step(row) if mode.startswith("a") else run.second_step(row)
-        pieces = [piece async for piece in llamaindex_parts.pieces_of(response, _LLAMAINDEX[mode])]
-        return _of_response(response, "".join(pieces))
+        return _answered(await one.second_step(row))
 
     async def check(self, mode: str) -> Any:
         """What `check` finds of the wall."""
@@ -220,22 +215,14 @@ class Pipeline:
         return wall
 
 
-def _of_chain(result: Any) -> Answered:
-    decision = {key: result[key] for key in ("answer", "route", "answerable")}
-    found, read = ([_text(one.page_content, one.metadata) for one in result[key]] for key in ("retrieved", "context"))
-    return Answered(**decision, signal=result["decision"]["signal"], found=found, read=read)
+def _answered(came: both_parts.Outcome) -> Answered:
+    read = [_text(text, name, metadata) for (text, metadata), name in zip(came.context, came.names, strict=True)]
+    return Answered(came.answer, came.route, came.answerable, came.decision["signal"], came.retrieved, read)
 
 
-def _of_response(response: Any, answer: str) -> Answered:
-    told, nodes = response.metadata, [item.node for item in response.source_nodes]
-    texts = [_text(node.get_content(), node.metadata, node.ref_doc_id or node.node_id) for node in nodes]
-    found = [Text("", name, {}, {}) for name in told["retrieved"]]
-    return Answered(answer, told["route"], told["answerable"], told["decision"]["signal"], found, texts)
-
-
-def _text(text: str, metadata: Mapping[str, Any], name: Any = None) -> Text:
+def _text(text: str, name: Any, metadata: Mapping[str, Any]) -> Text:
     about = {key: value for key, value in metadata.items() if key not in ("selfroute", "source")}
-    return Text(text, metadata.get("source") if name is None else name, about, metadata.get("selfroute", {}))
+    return Text(text, name, about, metadata.get("selfroute", {}))
 
 
 @contextmanager
