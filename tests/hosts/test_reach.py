@@ -16,7 +16,7 @@ from langchain_parts import TreeTracer
 from langchain_selfroute import SelfRouteChain
 from llamaindex_parts import ListRetriever, recorded
 from llamaindex_selfroute import SelfRouteQueryEngine
-from one_store import ANSWER, BY_WORDS, QUESTION, RIGHT, TEXTS, Model, ask, pipeline
+from one_store import ANSWER, BY_WORDS, QUESTION, RIGHT, TEXTS, Model, ask, found_in, pipeline
 from selfroute.errors import ConfigurationError
 
 every_framework = pytest.mark.parametrize("framework", ["langchain", "llamaindex"])
@@ -49,7 +49,7 @@ async def test_more_passages_are_found_than_the_draft_reads_where_sections_need_
 ) -> None:
     model, options = Model(), {K[framework] if name == WITH_NUMBERS else name: one for name, one in options.items()}
     asked = await ask(pipeline(framework, kind, model=model, **options))
-    assert (len(asked.found), drafted(model)) == (found, read)
+    assert (len(found_in(asked)), drafted(model)) == (found, read)
 
 
 def test_the_store_is_asked_once() -> None:
@@ -74,9 +74,9 @@ async def test_the_best_two_documents_behind_all_passages_are_read(where: str) -
     streams = {"streaming": True} if framework == "llamaindex" and "stream" in mode else {}
     model = Model()
     asked = await ask(pipeline(framework, model=model, sections=SECTIONS, **streams), mode=mode)
-    assert (asked.answer, asked.route, len(asked.read), RIGHT in asked.read) == (ANSWER, "long_context", 2, True)
-    assert len(set(asked.found)) > 2
-    assert all(TEXTS[name] in model.prompts[-1] for name in asked.read)
+    assert (asked.answer, asked.route, len(asked.names), RIGHT in asked.names) == (ANSWER, "long_context", 2, True)
+    assert len(set(found_in(asked))) > 2
+    assert all(TEXTS[name] in model.prompts[-1] for name in asked.names)
 
 
 @pytest.mark.parametrize("kind", ["memory", "chroma", pytest.param("weights", marks=pytest.mark.matrix)])
@@ -86,8 +86,8 @@ async def test_documents_are_ranked_by_the_words_of_their_sections_too(
     framework: str, question: str, kind: str
 ) -> None:
     asked = await ask(pipeline(framework, kind, sections=SECTIONS), question)
-    assert len(set(asked.found[:5])) > 2, "the retriever does not know which"
-    assert BY_WORDS[question] in asked.read
+    assert len(set(found_in(asked)[:5])) > 2, "the retriever does not know which"
+    assert BY_WORDS[question] in asked.names
 
 
 @pytest.mark.parametrize("sections", [None, SECTIONS])
@@ -95,7 +95,7 @@ async def test_documents_are_ranked_by_the_words_of_their_sections_too(
 async def test_as_many_documents_are_read_as_are_allowed(framework: str, sections: int | None) -> None:
     for most in (1, 3):
         asked = await ask(pipeline(framework, sections=sections, reach=20, max_documents=most))
-        assert (len(asked.read), len(set(asked.read)), asked.read[0]) == (most, most, RIGHT)
+        assert (len(asked.names), len(set(asked.names)), asked.names[0]) == (most, most, RIGHT)
 
 
 @pytest.mark.parametrize("sections", [None, SECTIONS])
@@ -105,8 +105,8 @@ async def test_without_a_limit_all_are_read_behind_the_passages_of_the_draft(
 ) -> None:
     for question in (QUESTION, *BY_WORDS):
         asked = await ask(pipeline(framework, sections=sections, reach=20, max_documents=None), question)
-        assert sorted(asked.read) == sorted(set(asked.found[:5]))
-        assert set(asked.read) < set(asked.found), "sections look further"
+        assert sorted(asked.names) == sorted(set(found_in(asked)[:5]))
+        assert set(asked.names) < set(found_in(asked)), "sections look further"
 
 
 @every_framework
@@ -134,7 +134,7 @@ async def test_documents_of_the_user_are_all_read_in_their_order(framework: str,
         source = (lambda *_: documents) if as_callable else documents
         asked_of = pipeline(framework, model=model, documents=source, max_documents=1)
     asked = await ask(asked_of)
-    assert asked.read == list(TEXTS)
+    assert asked.names == list(TEXTS)
 
 
 @pytest.mark.parametrize("most", [0, 1, 2, None])
@@ -157,10 +157,10 @@ async def test_documents_are_those_of_the_retriever_s_own_store() -> None:
     model = Model()
     retriever = one_store.store().as_retriever(search_kwargs={"k": 5})
     asked = await ask(SelfRouteChain(retriever=retriever, llm=one_store.runnable(model)))
-    assert (asked.answer, asked.read[0]) == (ANSWER, RIGHT)
+    assert (asked.answer, asked.names[0]) == (ANSWER, RIGHT)
     engine = SelfRouteQueryEngine(one_store.index().as_retriever(similarity_top_k=5), llm=one_store.llm(model))
     asked = await ask(engine)
-    assert (asked.answer, asked.read[0]) == (ANSWER, RIGHT)
+    assert (asked.answer, asked.names[0]) == (ANSWER, RIGHT)
 
 
 async def test_the_filter_of_the_retriever_limits_them() -> None:

@@ -170,7 +170,7 @@ class Outcome:
         told: `answer`, `route`, `decision` and the others.
         context: The texts that it is from, with their metadata.
         names: The names of their documents.
-        retrieved: How many passages were retrieved.
+        found: The passages that were retrieved; in LlamaIndex their ids.
         calls: The calls of the model.
         pieces: The text as it came.
         sources: What it is from, in the list of the host.
@@ -180,7 +180,7 @@ class Outcome:
     told: dict[str, Any]
     context: list[tuple[str, Mapping[str, Any]]]
     names: list[Any]
-    retrieved: int
+    found: list[Any]
     calls: list[Any]
     pieces: list[str]
     sources: list[Any]
@@ -190,6 +190,11 @@ class Outcome:
         if name.startswith("_") or name not in self.told:
             raise AttributeError(name)
         return self.told[name]
+
+    @property
+    def retrieved(self) -> int:
+        """How many passages were retrieved."""
+        return len(self.found)
 
     @property
     def read(self) -> list[str]:
@@ -336,7 +341,7 @@ class Pipeline:
         context = [(one.page_content, one.metadata) for one in read]
         names = [one.metadata.get("source") for one in read]
         pieces = [chunk["answer"] for chunk in chunks if "answer" in chunk]
-        return Outcome(told, context, names, len(found), self._calls[before:], pieces, read)
+        return Outcome(told, context, names, found, self._calls[before:], pieces, read)
 
     async def _response(self, response: Any, before: int) -> Outcome:
         response = await response if isinstance(response, Awaitable) else response
@@ -346,7 +351,7 @@ class Pipeline:
         told = {"answer": asked.text, **asked.metadata}
         context = [(one.node.get_content(), one.node.metadata) for one in asked.source_nodes]
         names = [_document_of(one.node) for one in asked.source_nodes]
-        found = len(told.pop("retrieved"))
+        found = told.pop("retrieved")
         calls, sources = self._calls[before:], asked.source_nodes
         return Outcome(told, context, names, found, calls, asked.pieces, sources, response)
 

@@ -6,8 +6,7 @@ Its vectors know words and no numbers, as real ones hardly do; those of the kind
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -22,8 +21,7 @@ from llama_index.core.llms.callbacks import llm_completion_callback
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 from llama_index.vector_stores.chroma import ChromaVectorStore
 
-import langchain_parts
-import llamaindex_parts
+from both_parts import Outcome, Pipeline, in_the_words_of
 from langchain_selfroute import SelfRouteChain
 from langchain_stores import chunks_of
 from llamaindex_selfroute import SelfRouteQueryEngine
@@ -141,45 +139,12 @@ def pipeline(framework: str, kind: str = "memory", *, model: Model | None = None
     return SelfRouteQueryEngine.from_index(index(kind), llm=llm(model), **options)
 
 
-@dataclass
-class Asked:
-    """What a question came to.
-
-    Attributes:
-        answer: The answer.
-        route: The step that gave it.
-        found: The names of the documents of the retrieved passages, best first.
-        read: The names of what was read.
-        usage: The usage.
-    """
-
-    answer: str
-    route: str
-    found: list[str]
-    read: list[str]
-    usage: dict[str, Any]
-
-
-async def ask(pipeline: Any, question: str = QUESTION, mode: str = "") -> Asked:
+async def ask(pipeline: Any, question: str = QUESTION, mode: str = "whole") -> Outcome:
     """Ask a chain or an engine."""
-    if isinstance(pipeline, SelfRouteChain):
-        result = await langchain_parts.ask(pipeline, question, mode or "invoke")
-        found, read = (_sources(result[key]) for key in ("retrieved", "context"))
-        return Asked(result["answer"], result["route"], found, read, result["usage"])
-    asked = await llamaindex_parts.ask(pipeline, question, mode or "query")
-    told = asked.metadata
-    return Asked(
-        asked.text,
-        asked.route,
-        [one.split()[0] for one in told["retrieved"]],
-        _names(asked.source_nodes),
-        told["usage"],
-    )
+    host = "langchain" if isinstance(pipeline, SelfRouteChain) else "llamaindex"
+    return await Pipeline(f"{host} {in_the_words_of(host, mode)}", pipeline).ask(question)
 
 
-def _sources(documents: Sequence[Document]) -> list[str]:
-    return [document.metadata["source"] for document in documents]
-
-
-def _names(nodes: Sequence[Any]) -> list[str]:
-    return [node.node.ref_doc_id or node.node.node_id for node in nodes]
+def found_in(outcome: Outcome) -> list[str]:
+    """The names of the documents of the retrieved passages, best first."""
+    return [one.split()[0] if isinstance(one, str) else one.metadata["source"] for one in outcome.found]
