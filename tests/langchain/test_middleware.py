@@ -132,32 +132,23 @@ async def test_a_stream_shows_the_answer_once_and_nothing_of_a_declined_draft(
     assert not graded or "20 10" not in str(updates)
 
 
-@MODES
-async def test_tools_are_called_as_without_it_and_the_call_after_them_is_not_routed(store: Any, awaited: bool) -> None:
-    @tool
-    def clock() -> str:
-        """Tell the time."""
-        return "noon"
+@tool
+def clock() -> str:
+    """Tell the time."""
+    return "noon"
 
+
+@MODES
+@pytest.mark.parametrize(("step", "asked"), [("draft", 2), ("whole", 3)])
+async def test_tools_are_called_as_without_it_and_the_call_after_them_is_not_routed(
+    store: Any, awaited: bool, step: str, asked: int
+) -> None:
     called = AIMessage("", tool_calls=[{"name": "clock", "args": {}, "id": "1"}])
-    agent, model = agent_of(store, {"draft": called, "other": "It is noon."}, [clock])
+    agent, model = agent_of(store, {"draft": DRAFT, "other": "It is noon.", step: called}, [clock])
     state = await answered(agent, awaited, "What time is it?")
     assert [message.type for message in state["messages"]] == ["human", "ai", "tool", "ai"]
     assert state["messages"][-1].text == "It is noon."
-    assert "selfroute" not in state
-    assert len(model.prompts) == 2
-
-
-async def test_a_tool_may_be_called_after_a_decline_too(store: Any) -> None:
-    @tool
-    def clock() -> str:
-        """Tell the time."""
-        return "noon"
-
-    called = AIMessage("", tool_calls=[{"name": "clock", "args": {}, "id": "1"}])
-    agent, _ = agent_of(store, {"draft": DRAFT, "whole": called, "other": "It is noon."}, [clock])
-    state = await answered(agent, False)
-    assert [message.type for message in state["messages"]] == ["human", "ai", "tool", "ai"]
+    assert ("selfroute" in state, len(model.prompts)) == (False, asked)
     assert DRAFT not in str(state)
 
 
