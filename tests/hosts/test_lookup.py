@@ -10,7 +10,7 @@ from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_tests.unit_tests import ToolsUnitTests
 
-from hosts_documents import ITS_OWN, MINE, NOTHING_HIDDEN, OTHER, QUESTION, Piece, cut, house, of, two_tenants
+from hosts_documents import ITS_OWN, MINE, NOTHING_HIDDEN, OTHER, QUESTION, cut, house, of, two_tenants
 from langchain_stores import text_of
 from selfroute.errors import ConfigurationError
 from selfroute.usage import count_tokens
@@ -39,16 +39,12 @@ class Tools:
         return output.content, dict(output.raw_output.artifact)
 
 
-def home_of(kind: str, pieces: list[Piece]) -> Any:
-    return house(kind, pieces)
-
-
 @both_hosts
 @every_way
 async def test_a_search_gives_the_passages_that_the_retriever_finds_with_their_documents(
     kind: str, awaited: bool
 ) -> None:
-    tools = Tools(home_of(kind, cut(LONG, "report", size=600)))
+    tools = Tools(house(kind, cut(LONG, "report", size=600)))
     content, artifact = await tools.use("search", awaited, query="the number 7")
     assert artifact["passages"]
     assert all(one["document"] == "report" and one["text"] in content for one in artifact["passages"])
@@ -58,7 +54,7 @@ async def test_a_search_gives_the_passages_that_the_retriever_finds_with_their_d
 @both_hosts
 @every_way
 async def test_what_is_found_in_a_document_stands_there_and_holds_the_words(kind: str, awaited: bool) -> None:
-    tools = Tools(home_of(kind, cut(LONG, "report", size=600)), max_tokens=700)
+    tools = Tools(house(kind, cut(LONG, "report", size=600)), max_tokens=700)
     content, artifact = await tools.use("find", awaited, document="report", words="Which paragraph is about 71?")
     sections = artifact["sections"]
     assert any("Paragraph 71 " in one["text"] for one in sections)
@@ -73,7 +69,7 @@ async def test_what_is_found_in_a_document_stands_there_and_holds_the_words(kind
 @both_hosts
 @every_way
 async def test_a_document_is_read_stretch_by_stretch_to_its_end(kind: str, awaited: bool) -> None:
-    tools = Tools(home_of(kind, cut(LONG, "report", size=600)), max_tokens=500)
+    tools = Tools(house(kind, cut(LONG, "report", size=600)), max_tokens=500)
     text, length, stretches = "", 1, 0
     while len(text) < length:
         content, artifact = await tools.use("open", awaited, document="report", start=len(text))
@@ -91,7 +87,7 @@ async def test_a_document_is_read_stretch_by_stretch_to_its_end(kind: str, await
 @both_hosts
 @every_way
 async def test_no_answer_is_longer_than_it_may_be(kind: str, awaited: bool) -> None:
-    tools = Tools(home_of(kind, cut(LONG, "report", size=2_000)), max_tokens=100)
+    tools = Tools(house(kind, cut(LONG, "report", size=2_000)), max_tokens=100)
     for name, given in (
         ("search", {"query": "the number 7"}),
         ("find", {"document": "report", "words": "the number 7"}),
@@ -113,7 +109,7 @@ WALLS = {
 @pytest.mark.parametrize("wall", WALLS)
 async def test_another_tenants_document_is_no_document(kind: str, awaited: bool, wall: str) -> None:
     theirs = of(OTHER, "secret") + of(OTHER, "handbook")
-    home = home_of(kind, [*of(MINE, "handbook"), *theirs])
+    home = house(kind, [*of(MINE, "handbook"), *theirs])
     tools = Tools(home, WALLS[wall](home))
     told = [await tools.use("search", awaited, query=QUESTION)]
     for document in ("secret", "nowhere", "../secret", "", "handbook\0"):
@@ -132,14 +128,14 @@ async def test_another_tenants_document_is_no_document(kind: str, awaited: bool,
 
 @both_hosts
 async def test_what_may_be_hidden_is_opened_by_what_was_found_and_never_by_its_name_alone(kind: str) -> None:
-    home = home_of(kind, two_tenants())
+    home = house(kind, two_tenants())
     tools = Tools(home, WALLS["a filter that nobody sees"](home))
     assert (await tools.use("open", document="handbook"))[1].get("missing")
 
 
 @both_hosts
 async def test_wrong_arguments_say_what_to_do(kind: str) -> None:
-    home = home_of(kind, of(MINE))
+    home = house(kind, of(MINE))
     with pytest.raises(ConfigurationError, match="at least 100 tokens"):
         Tools(home, max_tokens=10)
 
@@ -148,7 +144,7 @@ async def test_wrong_arguments_say_what_to_do(kind: str) -> None:
 @every_way
 @pytest.mark.parametrize("blank", ["", " ", "\u200b", "\ud800"])
 async def test_an_agent_that_looks_for_nothing_is_told_so_and_goes_on(kind: str, awaited: bool, blank: str) -> None:
-    tools = Tools(home_of(kind, of(MINE)))
+    tools = Tools(house(kind, of(MINE)))
     for name, given in (("search", {"query": blank}), ("find", {"document": "a", "words": blank})):
         told, artifact = await tools.use(name, awaited, **given)
         assert told.startswith("Nothing was looked for: the question")
@@ -156,7 +152,7 @@ async def test_an_agent_that_looks_for_nothing_is_told_so_and_goes_on(kind: str,
 
 
 def test_a_model_is_told_the_same_of_the_tools_in_both_frameworks() -> None:
-    chains, engines = (Tools(home_of(kind, of(MINE))).made for kind in ("langchain memory", "llamaindex memory"))
+    chains, engines = (Tools(house(kind, of(MINE))).made for kind in ("langchain memory", "llamaindex memory"))
     told = [(tool.name, tool.description, tool.get_input_schema().model_json_schema()) for tool in chains]
     assert [(one.name, one.description, one.get_parameters_dict()) for one in (tool.metadata for tool in engines)] == [
         (name, about, {key: schema[key] for key in ("properties", "required", "type")}) for name, about, schema in told
@@ -170,7 +166,7 @@ def test_a_model_is_told_the_same_of_the_tools_in_both_frameworks() -> None:
 
 
 async def test_of_documents_in_a_list_the_one_is_read_that_is_named() -> None:
-    home = home_of("langchain memory", cut(LONG, "report", size=600))
+    home = house("langchain memory", cut(LONG, "report", size=600))
     texts = {"a": "It is blue.", "b": "It is red."}
     documents = [Document(text, metadata={"source": name}) for name, text in texts.items()]
     tools = Tools(home, home.pipeline(documents=documents))
@@ -182,7 +178,7 @@ async def test_of_documents_in_a_list_the_one_is_read_that_is_named() -> None:
 
 async def test_an_agent_looks_for_itself_and_keeps_what_it_found() -> None:
     create_agent = pytest.importorskip("langchain.agents").create_agent
-    tools = Tools(home_of("langchain memory", cut(LONG, "report", size=600)))
+    tools = Tools(house("langchain memory", cut(LONG, "report", size=600)))
     calls = [
         ("search", {"query": "the number 7"}),
         ("find", {"document": "report", "words": "71"}),
@@ -210,7 +206,7 @@ class _OfLangChain(ToolsUnitTests):
 
     @property
     def tool_constructor(self) -> Any:
-        return Tools(home_of("langchain memory", cut(LONG, "report", size=600))).made[self.tool_number]
+        return Tools(house("langchain memory", cut(LONG, "report", size=600))).made[self.tool_number]
 
 
 class TestSearch(_OfLangChain):
