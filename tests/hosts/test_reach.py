@@ -109,16 +109,6 @@ async def test_without_a_limit_all_are_read_behind_the_passages_of_the_draft(
         assert set(asked.names) < set(found_in(asked)), "sections look further"
 
 
-@every_framework
-async def test_none_is_read_where_that_is_the_limit(framework: str) -> None:
-    model = Model()
-    asked = await ask(pipeline(framework, model=model, sections=SECTIONS, max_documents=0))
-    assert (asked.answer, asked.route, asked.usage["long_context"]) == ("unanswerable", "sections", None)
-    assert len(model.prompts) == 2
-    alone = await ask(pipeline(framework, max_documents=0))
-    assert (alone.answer, alone.route, alone.usage["long_context"]) == ("unanswerable", "rag", None)
-
-
 @pytest.mark.parametrize("as_callable", [False, True])
 @every_framework
 async def test_documents_of_the_user_are_all_read_in_their_order(framework: str, as_callable: bool) -> None:

@@ -156,13 +156,6 @@ async def test_a_message_without_text_declines(content: Any, mode: str) -> None:
 
 
 @every_mode
-async def test_text_in_content_blocks_is_text(mode: str) -> None:
-    message = AIMessage([{"type": "text", "text": "Mr "}, {"type": "text", "text": "Lin."}])
-    result = await ask(a_chain(llm=RunnableLambda(lambda _: message)), QUESTION, mode)
-    assert (result["answer"], result["route"]) == ("Mr Lin.", "rag")
-
-
-@every_mode
 @pytest.mark.parametrize("wrong", [None, 7, {"text": "secret"}], ids=repr)
 async def test_a_model_that_returns_no_text_is_refused(wrong: Any, mode: str) -> None:
     with pytest.raises(ReplyError, match="message or a string") as refused:
