@@ -52,7 +52,7 @@ def _no_trace_of_another_test() -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def one_certificate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def _one_certificate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Let clients, which nothing here asks for TLS, load one certificate in place of all: half of the time here."""
     path, end = tmp_path_factory.mktemp("certificates") / "one.pem", "-----END CERTIFICATE-----\n"
     path.write_text(certifi.contents().partition(end)[0] + end)

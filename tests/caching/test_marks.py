@@ -33,7 +33,7 @@ TRACES = ("cache_control", "prompt_cache")
 
 Json = dict[str, Any]
 
-pytestmark = pytest.mark.usefixtures("one_certificate", "frozen")
+pytestmark = pytest.mark.usefixtures("frozen")
 
 
 def answer(request: Request) -> str:

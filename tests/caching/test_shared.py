@@ -38,7 +38,7 @@ QUESTIONS = (
     "And granite orchard granite orchard, harbour lantern?",
 )
 
-pytestmark = pytest.mark.usefixtures("one_certificate", "frozen")
+pytestmark = pytest.mark.usefixtures("frozen")
 
 _FRAMEWORKS = pytest.mark.parametrize("framework", ["langchain", "llamaindex"])
 _MODES = pytest.mark.parametrize("at", range(4), ids=["once", "awaited", "stream", "awaited stream"])

@@ -20,7 +20,7 @@ from judge_parts import grade, is_judging
 from loopback import RATE_LIMITED, LoopbackServer, Reply, Request
 from selfroute.evaluation import Evaluation
 
-pytestmark = pytest.mark.usefixtures("one_certificate", "frozen")
+pytestmark = pytest.mark.usefixtures("frozen")
 
 HOUSE_JUDGE = ["--judge", "openai:house", "--judge-base-url", "http://127.0.0.1:9/v1"]
 UNPRICED = ["--model", "openai:nobody-knows-me", "--base-url", "http://127.0.0.1:9/v1"]

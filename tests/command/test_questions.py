@@ -24,7 +24,7 @@ from selfroute.evaluation.writing.files import review
 from selfroute.evaluation.writing.written import Source, Written, is_known, read
 from writing_parts import GUESSED, KNOWN, ScriptedWriter, is_writing
 
-pytestmark = pytest.mark.usefixtures("one_certificate", "frozen")
+pytestmark = pytest.mark.usefixtures("frozen")
 
 MODEL = ["--model", "openai:gpt-4o-mini", "--priced-as", "openai:gpt-4o-mini"]
 

@@ -20,7 +20,7 @@ from loopback import RATE_LIMITED, SERVER_ERROR, LoopbackServer, Reply, Request
 from scenarios import QUESTION
 from traffic import FAILURES
 
-pytestmark = pytest.mark.usefixtures("one_certificate", "frozen")
+pytestmark = pytest.mark.usefixtures("frozen")
 
 RAMBLES = Reply(f"unanswerable because of{' this' * 30}", hold_after=4)
 HELD = Reply("Yes, Ms Okafor chaired it and went on and on.", hold_after=4)

@@ -153,7 +153,7 @@ def test_the_frontier_notebook_counts_what_was_recorded() -> None:
 
 
 @pytest.fixture
-def server(one_certificate: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackServer]:
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackServer]:
     with LoopbackServer(lambda request: "Ms Okafor" if MINUTES in request.prompt else "unanswerable") as server:
         for provider in ("OPENAI", "GOOGLE"):
             monkeypatch.setenv(f"{provider}_API_KEY", "none")

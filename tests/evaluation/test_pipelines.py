@@ -33,7 +33,7 @@ from selfroute.evaluation.replies import FILE
 from selfroute.evaluation.results import Evaluation
 from structured_parts import Calling, Reporting
 
-pytestmark = pytest.mark.usefixtures("one_certificate", "frozen")
+pytestmark = pytest.mark.usefixtures("frozen")
 
 KEY = "sk-proj-0123456789abcdefghijklmnop"
 ONE = [{"question": QUESTION, "answers": ["Ms Okafor"]}]

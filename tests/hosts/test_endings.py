@@ -12,7 +12,7 @@ from hosts_wires import PROTOCOLS, broken, over, script, steps, up_to, wheres
 from loopback import LoopbackServer, Reply
 from selfroute.errors import NoReplyError
 
-pytestmark = pytest.mark.usefixtures("one_certificate", "frozen")
+pytestmark = pytest.mark.usefixtures("frozen")
 
 everywhere = wheres(PROTOCOLS)
 # The last one that goes with llama-index-core 0.12.

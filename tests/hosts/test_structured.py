@@ -26,7 +26,7 @@ from loopback import LoopbackServer, Reply, Request
 from scenarios import WHOLE
 from selfroute.errors import NoReplyError
 
-pytestmark = pytest.mark.usefixtures("one_certificate", "frozen")
+pytestmark = pytest.mark.usefixtures("frozen")
 
 ANSWER = "Ms Okafor chaired it."
 

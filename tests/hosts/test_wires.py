@@ -48,7 +48,7 @@ from hosts_wires import (
 from loopback import A_MINUTE, LoopbackServer, Reply
 from selfroute.errors import SelfRouteError
 
-pytestmark = pytest.mark.usefixtures("one_certificate", "frozen")
+pytestmark = pytest.mark.usefixtures("frozen")
 
 RAMBLING = REFUSAL + " because the passages tell of other meetings and of other years" * 20
 GOING_ON = "Revenue was 14 million in May" + " and more in June" * 60

@@ -21,7 +21,7 @@ from langchain_selfroute import SelfRouteChain
 from loopback import LoopbackServer, Reply, Request
 from selfroute.errors import ConfigurationError
 
-pytestmark = pytest.mark.usefixtures("one_certificate", "frozen")
+pytestmark = pytest.mark.usefixtures("frozen")
 
 ANSWER = "Ms Okafor chaired it."
 every_mode = pytest.mark.parametrize("mode", MODES)

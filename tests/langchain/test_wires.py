@@ -27,7 +27,7 @@ from langchain_parts import TreeTracer
 from langchain_selfroute import SelfRouteChain
 from loopback import A_MINUTE, LoopbackServer, Reply
 
-pytestmark = pytest.mark.usefixtures("one_certificate", "frozen")
+pytestmark = pytest.mark.usefixtures("frozen")
 
 CLIENTS = ("langchain openai", "langchain gemini")
 everywhere = wheres(CLIENTS)

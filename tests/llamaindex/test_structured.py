@@ -30,7 +30,7 @@ from llamaindex_selfroute import SelfRouteQueryEngine, SelfRouteSynthesizer
 from loopback import LoopbackServer
 from selfroute.errors import ConfigurationError
 
-pytestmark = pytest.mark.usefixtures("one_certificate", "frozen")
+pytestmark = pytest.mark.usefixtures("frozen")
 
 every_mode = pytest.mark.parametrize("mode", MODES)
 SCHEMA = "Here's a JSON schema to follow"

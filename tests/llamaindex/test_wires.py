@@ -34,7 +34,7 @@ from hosts_wires import (
 from loopback import LoopbackServer, Reply
 from selfroute.errors import NoReplyError
 
-pytestmark = pytest.mark.usefixtures("one_certificate", "frozen")
+pytestmark = pytest.mark.usefixtures("frozen")
 
 OPENAI, COMPLETIONS, GEMINI = (f"llamaindex {client}" for client in ("openai", "completions", "gemini"))
 CLIENTS = (OPENAI, COMPLETIONS, GEMINI)

@@ -28,7 +28,7 @@ import loopback
 from hosts_wires import DROPPED, chat_model
 from loopback import Entry, LoopbackServer, Reply
 
-pytestmark = pytest.mark.usefixtures("one_certificate", "frozen")
+pytestmark = pytest.mark.usefixtures("frozen")
 
 PIECES = ["Mr", " Lin", "", " did."]
 PROMPT, TEXT, SLOW = "Who chaired the meeting?", "Mr Lin did.", Reply("word " * 300, delay=0.01)

@@ -24,7 +24,7 @@ from loopback import LoopbackServer
 from scenarios import QUESTION, WHOLE
 from traffic import STEPS, Chains, Desk, Dice, Engines, Query, ask_all, broken_laws, left_over
 
-pytestmark = pytest.mark.usefixtures("one_certificate", "frozen")
+pytestmark = pytest.mark.usefixtures("frozen")
 
 SLOW = 0.2  # seconds; `benchmarks/soak.py` asks a thousand at once
 

@@ -35,7 +35,7 @@ from selfroute.usage import FREE, Cost, StepUsage, Usage, prices
 from selfroute.usage.addresses import account_of, address_of
 from selfroute.usage.prices import PricedModel, cost_of
 
-pytestmark = pytest.mark.usefixtures("frozen", "one_certificate")
+pytestmark = pytest.mark.usefixtures("frozen")
 every_mode = pytest.mark.parametrize("mode", MODES)
 MINI = "openai:gpt-4o-mini"
 OPENAI = "https://api.openai.com/v1"
