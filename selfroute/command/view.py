@@ -8,7 +8,7 @@ import webbrowser
 from selfroute.command.evaluation_options import View
 from selfroute.command.terminal import open_console
 from selfroute.errors import ConfigurationError
-from selfroute.evaluation.viewing import view as page_of
+from selfroute.evaluation.pages.view import view as page_of
 from selfroute.private import write
 
 _PAGE = "view.html"

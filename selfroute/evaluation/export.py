@@ -1,44 +1,23 @@
-"""Writes an evaluation to files, and reads it back.
-
-`results.json` holds everything but the texts of the documents, of which it has excerpts, as one object:
-
-* `selfroute`: the version that wrote it. `settings`, `stopped`: as `Evaluation` has them.
-* `verdict`: what to do, with the figures behind it, from 0 to 1.
-* `tables`: each with `name`, `title`, `columns`, `rows` and `notes`; floats are not rounded.
-* `questions`, `looks`, `failures`, `other_grades`, `excerpts`: lists of objects with the fields of `Question`, `Look`,
-  `Failure`, `OtherGrade` and `Excerpt`. The `document` of a question is its `document_id`. Money is a decimal string in
-  US dollars.
-* `passages`: the text of every passage, once. The `passages` of a look have the `score` and, for the `text`, the index
-  into these.
-"""
+"""Writes the files of an evaluation: `results.json`, the report, and rows and tables as CSV."""
 
 from __future__ import annotations
 
 import csv
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from selfroute import __version__
-from selfroute.errors import InputError
-from selfroute.evaluation.looks import Excerpt, Failure, Look, OtherGrade, Passage
 from selfroute.evaluation.pages.browsing import browsed
 from selfroute.evaluation.pages.report import html
-from selfroute.evaluation.questions import Question
 from selfroute.evaluation.record import Record
+from selfroute.evaluation.saved import fields_of, save_results
 from selfroute.evaluation.table import printable
 from selfroute.evaluation.tables import tables
-from selfroute.evaluation.verdict import verdict
-from selfroute.kept import make, parse
 from selfroute.private import make_folder, open_file, write
-from selfroute.usage.values import WRONG
 
-FILE = "results.json"
 _FORMULA = tuple("=+-@＝＋－＠\t\r")  # noqa: RUF001 - spreadsheets read the wide forms like the narrow ones
-_AGAIN = "evaluate again into that folder, which asks nothing anew"
 
 
 def save(evaluation: Record, folder: str | Path) -> None:
@@ -52,103 +31,13 @@ def save(evaluation: Record, folder: str | Path) -> None:
     questions = browsed(evaluation)
     evaluation = replace(evaluation, excerpts=tuple(each for one in questions for each in one.evidence.excerpts))
     make_folder(folder / "tables")
-    # Models do send lone surrogates, which UTF-8 cannot hold; escaped they are JSON.
-    written = json.dumps(_as_json(evaluation), ensure_ascii=False, allow_nan=False, indent=1)
-    write(folder / FILE, written, errors="backslashreplace")
+    save_results(evaluation, folder)
     write(folder / "report.html", html(evaluation, questions=questions), errors="replace")
     for table in tables(evaluation):
         _write_csv(folder / "tables" / f"{table.name}.csv", [table.columns, *table.rows])
-    looks = [{**_fields(look), "passages": len(look.passages)} for look in evaluation.looks]
+    looks = [{**fields_of(look), "passages": len(look.passages)} for look in evaluation.looks]
     for name, rows in (("results", list(result_rows(evaluation))), ("looks", looks)):
         _write_csv(folder / f"{name}.csv", [tuple(rows[0]), *(tuple(row.values()) for row in rows)] if rows else [])
-
-
-def load(folder: str | Path) -> Record:
-    """Read the evaluation that `save` wrote; the documents of its questions are ids.
-
-    Raises:
-        InputError: The folder holds none, or that of another version.
-    """
-    path = Path(folder) / FILE
-    if not path.exists():
-        started = any(Path(folder).glob("*.jsonl"))
-        what = "an evaluation that did not finish: run it again to go on" if started else (
-            "no evaluation: name a folder that `selfroute evaluate --out` or `Evaluation.save` wrote"
-        )  # fmt: skip
-        msg = f"{folder} has no {FILE}, so it holds {what}"
-        raise InputError(msg)
-    try:
-        saved = parse(path.read_bytes(), str(path), todo=_AGAIN)
-        return Record(
-            [
-                Question(**{**each, "answers": tuple(each["answers"]), "choices": tuple(each["choices"])})
-                for each in saved["questions"]
-            ],
-            [_look(each, saved["passages"], str(path)) for each in saved["looks"]],
-            [make(Failure, each, str(path), todo=_AGAIN) for each in saved["failures"]],
-            dict(saved["settings"]),
-            saved["stopped"],
-            tuple(OtherGrade(**each) for each in saved["other_grades"]),
-            tuple(Excerpt(**each) for each in saved["excerpts"]),
-        )
-    except OSError as error:
-        msg = f"{path} cannot be read: {error.strerror}"
-        raise InputError(msg) from error
-    except WRONG as error:
-        msg = f"{path} is damaged, or from another version ({type(error).__name__}): {_AGAIN}"
-        raise InputError(msg) from error
-
-
-def _look(row: dict[str, Any], texts: Sequence[str], where: str) -> Look:
-    look = make(Look, {**row, "passages": []}, where, todo=_AGAIN)
-    return replace(look, passages=tuple(Passage(texts[one["text"]], one["score"]) for one in row["passages"]))
-
-
-def _as_json(evaluation: Record) -> Any:
-    texts: dict[str, int] = {}
-    looks = [
-        {
-            **_fields(look),
-            "passages": [
-                {"text": texts.setdefault(passage.text, len(texts)), "score": passage.score}
-                for passage in look.passages
-            ],
-        }
-        for look in evaluation.looks
-    ]
-    return plain(
-        {
-            "selfroute": __version__,
-            "settings": evaluation.settings,
-            "stopped": evaluation.stopped,
-            "verdict": verdict(evaluation).data(),
-            "tables": [asdict(table) for table in tables(evaluation)],
-            "questions": [
-                {**_fields(question), "document": question.document and question.document_id}
-                for question in evaluation.questions
-            ],
-            "looks": looks,
-            "failures": [asdict(failure) for failure in evaluation.failures],
-            "other_grades": [asdict(grade) for grade in evaluation.other_grades],
-            "excerpts": [_fields(excerpt) for excerpt in evaluation.excerpts],
-            "passages": list(texts),
-        }
-    )
-
-
-def _fields(data: Question | Look | Excerpt) -> dict[str, Any]:
-    return {field.name: getattr(data, field.name) for field in fields(data)}
-
-
-def plain(value: Any) -> Any:
-    """Return a value as plain JSON: floats that are not finite as None, objects as text."""
-    if isinstance(value, float):
-        return value if isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {str(key): plain(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
-    return value if value is None or isinstance(value, str | int) else str(value)
 
 
 def result_rows(evaluation: Record) -> Iterator[dict[str, Any]]:

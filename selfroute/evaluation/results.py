@@ -128,7 +128,7 @@ class Evaluation(Record):
         Raises:
             InputError: The folder holds no evaluation, or that of another version.
         """
-        from selfroute.evaluation.export import load
+        from selfroute.evaluation.saved import load
 
         return cls(**vars(load(folder)))
 

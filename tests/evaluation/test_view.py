@@ -21,8 +21,8 @@ from selfroute.evaluation.pages.browsing import Asked, browsed
 from selfroute.evaluation.pages.evidence import Shown
 from selfroute.evaluation.pages.report import html
 from selfroute.evaluation.pages.rows import read_rows
+from selfroute.evaluation.pages.view import figures_of, view
 from selfroute.evaluation.results import Evaluation
-from selfroute.evaluation.viewing import figures_of, view
 from view_parts import (
     HOSTILE,
     MINUTES,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
@@ -105,7 +105,7 @@ class Asked:
             return False
         return one.score < 1 - _EQUAL and one.score <= max(_scores(self._of("rag")), default=0) + _EQUAL
 
-    def bars(self, shown: Shown) -> Sequence[Bar]:
+    def bars(self, shown: Shown) -> Iterator[Bar]:
         """Return the tokens and the dollars of an answer, as bars on one scale for the question."""
         return bars_of(shown.usage, [each.usage for each in self.answers])
 

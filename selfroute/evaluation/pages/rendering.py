@@ -25,13 +25,12 @@ _LONGEST = 3000  # characters of a text; of a longer one the middle is left out
 _INVISIBLE = {code: "\N{REPLACEMENT CHARACTER}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
 
 
-def render(template: str, *, styles: tuple[str, ...] = (), scripts: tuple[str, ...], **values: Any) -> str:
+def render(template: str, *, script: str, **values: Any) -> str:
     """Fill in a page.
 
     Args:
         template: The file of its template.
-        styles: The files of its style, behind the one that all pages share.
-        scripts: The files of its script.
+        script: The file of its script.
         values: What is filled in; all text is escaped.
 
     Returns:
@@ -39,7 +38,7 @@ def render(template: str, *, styles: tuple[str, ...] = (), scripts: tuple[str, .
     """
     from markupsafe import Markup  # noqa: PLC0415
 
-    style, script = "".join(map(part, ("base.css", *styles))), "".join(map(part, scripts))
+    style, script = part("page.css"), part(script)
     return (
         _environment()
         .get_template(template)
@@ -84,7 +83,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         loader=FunctionLoader(part),
     )
-    made.filters |= {"cell": _cell, "money": _money, "figures": _figures, "plain": _plain, "shortened": shortened}
+    made.filters |= {"cell": _cell, "money": _money, "figures": _figures, "plain": plain, "shortened": shortened}
     return made
 
 
@@ -110,12 +109,12 @@ def _figures(table: Table) -> list[bool]:
     return [bool(index) and is_figures(row[index] for row in table.rows) for index in range(len(table.columns))]
 
 
-def _plain(value: object) -> str:
+def plain(value: object) -> str:
     """Return a setting as text."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, str):
         return value
     if isinstance(value, list | tuple):
-        return ", ".join(map(_plain, value))
+        return ", ".join(map(plain, value))
     return json.dumps(value, ensure_ascii=False, default=str)

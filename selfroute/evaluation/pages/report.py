@@ -10,7 +10,7 @@ from typing import Any
 from selfroute.evaluation.choosing import Figures
 from selfroute.evaluation.looks import TITLES, Strategy
 from selfroute.evaluation.pages.browsing import Asked, browsed, page_values
-from selfroute.evaluation.pages.rendering import render
+from selfroute.evaluation.pages.rendering import plain, render
 from selfroute.evaluation.record import Record
 from selfroute.evaluation.tables import caveats, frontier_of
 from selfroute.evaluation.tables import tables as tables_of
@@ -21,7 +21,6 @@ from selfroute.usage.ledger_text import dollars
 _LEFT, _RIGHT, _TOP, _BOTTOM, _WIDTH, _HEIGHT = 44, 150, 12, 34, 640, 320
 _LEAST_SHARE = 0.003
 _NAME, _LINE = 130, 15  # about as wide and as high as a name
-_OPEN = ("main",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,22 +58,20 @@ def html(evaluation: Record, *, questions: Sequence[Asked] | None = None) -> str
     Returns:
         The page, to be saved as UTF-8.
     """
-    verdict, settings = verdict_on(evaluation), evaluation.settings
-    tables = tables_of(evaluation)
+    verdict, tables, judge = verdict_on(evaluation), tables_of(evaluation), evaluation.settings.get("judge")
+    settings = {**evaluation.settings, "judge": judge and judge["model"]}
     return render(
         "report.html.jinja",
-        styles=("browser.css", "report.css"),
-        scripts=("browser.js",),
-        evaluation=evaluation,
+        script="browser.js",
+        why=evaluation.stopped,
         verdict=verdict,
-        tiles=list(_tiles(evaluation, verdict)),
+        figures=list(_tiles(evaluation, verdict)),
         lines=list(_lines(verdict)),
         chart=chart_of(evaluation, verdict),
-        settings={name: value for name, value in settings.items() if name != "judge" and value is not None},
-        judge=settings.get("judge"),
+        settings=[(name, plain(value)) for name, value in settings.items() if value is not None],
+        judge=judge,
         caveats=[*caveats(evaluation), *next((table.notes for table in tables if table.name == "main"), ())[:1]],
         tables=tables,
-        open_tables=_OPEN,
         browser=page_values(browsed(evaluation) if questions is None else questions),
     )
 

@@ -73,8 +73,7 @@ def review(path: Path) -> str:
     data = json.dumps([json.dumps(row, ensure_ascii=False) for row in given])
     return render(
         "review.html.jinja",
-        styles=("browser.css", "review.css"),
-        scripts=("review.js",),
+        script="review.js",
         name=path.name,
         download=f"{path.stem}.reviewed.jsonl",
         questions=shown,

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from selfroute.errors import InputError
-from selfroute.evaluation.export import FILE, load
 from selfroute.evaluation.looks import TITLES
 from selfroute.evaluation.pages.browsing import MOST, ROUTES, Asked, browsed, page_values
 from selfroute.evaluation.pages.rendering import render
 from selfroute.evaluation.pages.rows import read_rows
+from selfroute.evaluation.saved import FILE, load
 from selfroute.usage.counts import STEPS
 from selfroute.usage.ledger import Ledger
 from selfroute.usage.ledger_text import dollars, percent
@@ -42,15 +42,14 @@ def view(path: Path, *, most: int = MOST) -> str:
     figures = figures_of(questions)
     return render(
         "view.html.jinja",
-        styles=("browser.css", "report.css"),
-        scripts=("browser.js",),
+        script="browser.js",
         name=path.name or "results",
-        tiles=list(_tiles(questions, figures)),
+        figures=list(_tiles(questions, figures)),
         shares=_shares(figures),
         browser=page_values(questions, most=most),
         skipped=skipped,
         report=(path / "report.html").is_file() and not is_rows,
-        stopped=stopped,
+        why=stopped,
         is_rows=is_rows,
         strategy=next((TITLES[one.main.strategy] for one in questions if one.main), None),
     )
