@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,36 +11,6 @@ from selfroute.evaluation.looks import OtherGrade
 from selfroute.kept import rows
 
 _OTHER_KEYS = ("id", "dataset", "model")
-
-
-@dataclass(frozen=True, slots=True)
-class Agreement:
-    """How far two graders agree on the same answers.
-
-    Attributes:
-        answers: The number of answers that both graded.
-        equal: The share of equal grades, from 0 to 1.
-        kappa: Cohen's kappa: 1 if all grades are equal, 0 if they agree as often as by chance. None if both gave one
-            and the same grade throughout, as then chance explains everything.
-        mean: The mean of the first one's grades.
-        other_mean: The mean of the second one's.
-    """
-
-    answers: int
-    equal: float
-    kappa: float | None
-    mean: float
-    other_mean: float
-
-    @classmethod
-    def of(cls, pairs: Sequence[tuple[float, float]]) -> Agreement:
-        """Compare pairs of grades, of which there must be one at least."""
-        count = len(pairs)
-        first, second = Counter(one for one, _ in pairs), Counter(other for _, other in pairs)
-        equal = sum(one == other for one, other in pairs) / count
-        by_chance = sum(first[grade] * second[grade] for grade in first) / count**2
-        kappa = None if by_chance == 1 else (equal - by_chance) / (1 - by_chance)
-        return cls(count, equal, kappa, sum(one for one, _ in pairs) / count, sum(other for _, other in pairs) / count)
 
 
 def load_grades(path: str | Path, *, model: str | None = None) -> list[OtherGrade]:

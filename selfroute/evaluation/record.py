@@ -88,14 +88,14 @@ class Record:
         return self._led_by(Rule("graded_sections" if sections else "graded", below, stop_below))
 
     @cached_property
-    def compared(self) -> Sequence[Key]:
+    def compared(self) -> Sequence[Question]:
         """The questions that every strategy finished, and the judge graded if there was one."""
         counts = Counter(
             result.key
             for result in self.results
             if self.measure == "score" or all(look.judged is not None for look in result.paid)
         )
-        return [question.key for question in self.questions if counts[question.key] == len(self.strategies) > 0]
+        return [question for question in self.questions if counts[question.key] == len(self.strategies) > 0]
 
     def _led_by(self, *rules: Rule) -> Sequence[Result]:
         found = self._by_question

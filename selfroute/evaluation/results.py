@@ -75,7 +75,8 @@ class Evaluation(Record):
                 valid.
         """
         with _needing("choosing options"):
-            from selfroute.evaluation.choosing import choose_options, rows_of
+            from selfroute.evaluation.choosing import choose_options
+            from selfroute.evaluation.trials import rows_of
 
             rows = rows_of(self.questions, self.looks, measure=self.measure)
             return choose_options(rows, sections=self.sections, token_share=token_share, price_of_wrong=price_of_wrong)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from selfroute.calls.settings import Sections
 from selfroute.errors import ConfigurationError
-from selfroute.evaluation.choosing import Evidence, Figures, Gain, counts_of, options_of, rows_of
+from selfroute.evaluation.choosing import options_of
 from selfroute.evaluation.looks import NAMES, Strategy
 from selfroute.evaluation.record import Record
 from selfroute.evaluation.replay import Rule
 from selfroute.evaluation.statistics import FEWEST_DOCUMENTS, FEWEST_QUESTIONS
+from selfroute.evaluation.trials import Evidence, Figures, Gain, Trial, counts_of, evidence_of
 
 Certainty = Literal["better", "no difference shown", "cannot tell"]
 _MOST_BEHIND = 0.03
@@ -71,13 +72,10 @@ def verdict(evaluation: Record) -> Verdict:
         return cannot_tell(f"{' and '.join(missing)} was not among the strategies")
     if not evaluation.settings.get("language_model", True):
         return cannot_tell("the built-in reader is not a language model; name one with --model")
-    compared = set(evaluation.compared)
-    if not compared:
+    if not evaluation.compared:
         return cannot_tell("no question was finished by every strategy")
-    asked = [question for question in evaluation.questions if question.key in compared]
     try:
-        evidence = Evidence(rows_of(asked, evaluation.looks, measure=evaluation.measure))
-        return verdict_of(evidence, evaluation.rules, evaluation.sections)
+        return verdict_of(evidence_of(evaluation), evaluation.rules, evaluation.sections)
     except ConfigurationError as error:
         return cannot_tell(str(error))
 
@@ -98,22 +96,13 @@ def verdict_of(evidence: Evidence, rules: Mapping[Strategy, Rule], sections: Sec
             f"{counts_of(evidence)} are too few; ask at least {FEWEST_QUESTIONS} questions on at least "
             f"{FEWEST_DOCUMENTS} documents"
         )
-        return Verdict(cannot_tell(why).sentence, "cannot tell", figures=figures, gains=gains)
-    best = max(trials, key=lambda name: round(figures[name].quality, 12))
-    level = []
-    for name, trial in trials.items():
-        behind = evidence.gain(trial, trials[best])
-        error = evidence.units.standard_error(trials[best].values - trial.values)
-        if not behind.is_distinguishable and behind.gain >= -min(_MOST_BEHIND, _MOST_ERRORS * error) - 1e-9:
-            level.append(name)
-    dollars = {name: each.dollars for name, each in figures.items()}
-    priced = None not in dollars.values()
-    taken = min(level, key=lambda name: (dollars[name] or 0.0) if priced else figures[name].token_share)
-    certainty: Certainty
+        return replace(cannot_tell(why), figures=figures, gains=gains)
+    level = _level_with_the_best(evidence, trials)
+    priced = all(each.dollars is not None for each in figures.values())
+    taken = min(level, key=lambda name: (figures[name].dollars or 0.0) if priced else figures[name].token_share)
     if taken == "rag":
         other = max((name for name in trials if name != "rag"), key=lambda name: figures[name].quality)
         gain = evidence.gain(trials["rag"], trials[other])
-        certainty = "better" if gain.is_distinguishable else "no difference shown"
         shown = f"is better by {gain}" if gain.is_distinguishable else "shows no difference"
         sentence = (
             f"Stay with RAG alone: {figures['rag']}. The best of the others, {NAMES[other]}, has {figures[other]}; RAG "
@@ -121,12 +110,21 @@ def verdict_of(evidence: Evidence, rules: Mapping[Strategy, Rule], sections: Sec
         )
     else:
         gain = gains[taken]
-        certainty = "better" if gain.is_distinguishable else "no difference shown"
-        compared = (
-            f"better than RAG alone by {gain}" if gain.is_distinguishable else f"no difference from RAG shown, {gain}"
-        )
-        sentence = f"Take {NAMES[taken]}: {figures[taken]}, {compared}."
-        if taken != "long_context":
-            sentence = f"{sentence[:-1]}; the long context has {figures['long_context']}."
+        than_rag = "better than RAG alone by" if gain.is_distinguishable else "no difference from RAG shown,"
+        whole = "" if taken == "long_context" else f"; the long context has {figures['long_context']}"
+        sentence = f"Take {NAMES[taken]}: {figures[taken]}, {than_rag} {gain}{whole}."
+    certainty: Certainty = "better" if gain.is_distinguishable else "no difference shown"
     options = {"start": "long_context"} if taken == "long_context" else options_of(rules[taken], sections)
     return Verdict(sentence, certainty, taken, options, figures, gains)
+
+
+def _level_with_the_best(evidence: Evidence, trials: Mapping[Strategy, Trial]) -> list[Strategy]:
+    """Return the strategies that are neither distinguishable from the best nor too far behind it."""
+    best = max(trials.values(), key=lambda trial: round(float(trial.values.mean()), 12))
+    level = []
+    for name, trial in trials.items():
+        behind = evidence.gain(trial, best)
+        most_behind = min(_MOST_BEHIND, _MOST_ERRORS * evidence.units.standard_error(best.values - trial.values))
+        if not behind.is_distinguishable and behind.gain >= -most_behind - 1e-9:
+            level.append(name)
+    return level

@@ -19,7 +19,8 @@ from choosing_parts import evaluated, made_up
 from look_parts import a_look, a_question
 from selfroute.command.terminal import open_console
 from selfroute.errors import InputError
-from selfroute.evaluation.grades import Agreement, load_grades
+from selfroute.evaluation.grades import load_grades
+from selfroute.evaluation.judge_tables import kappa
 from selfroute.evaluation.judging import JUDGE
 from selfroute.evaluation.looks import Failure, Look, Passage
 from selfroute.evaluation.pages.report import html
@@ -168,24 +169,23 @@ def test_failures_are_counted_and_a_sample_of_grades_is_shown() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pairs", "equal", "kappa"),
+    ("pairs", "expected"),
     [
-        ([(1, 1), (0, 0), (1, 1), (0, 0)], 1, 1),
-        ([(1, 1), (1, 0), (0, 1), (0, 0)], 0.5, 0),
-        ([(1, 1), (1, 1)], 1, None),
-        ([(1, 0), (0, 1)], 0, -1),
+        ([(1, 1), (0, 0), (1, 1), (0, 0)], 1),
+        ([(1, 1), (1, 0), (0, 1), (0, 0)], 0),
+        ([(1, 1), (1, 1)], None),
+        ([(1, 0), (0, 1)], -1),
     ],
 )
-def test_kappa_is_cohens(pairs: list[tuple[float, float]], equal: float, kappa: float | None) -> None:
-    found = Agreement.of(pairs)
-    assert (found.equal, found.kappa) == (equal, kappa)
+def test_kappa_is_cohens(pairs: list[tuple[float, float]], expected: float | None) -> None:
+    assert kappa(pairs) == expected
 
 
 def test_the_judge_is_compared_with_other_grades(tmp_path: Path) -> None:
     path = tmp_path / "grades.jsonl"
     path.write_text('{"id": "draft", "rag": 1, "long_context": 0.5}\n{"id": "whole", "rag": 0, "self_route": null}\n')
     rows = table(done().with_grades(path), "judge_agreement").rows
-    assert rows[0][:3] == ("all", 3, pytest.approx(200 / 3))
+    assert rows[0] == ("all", 3, pytest.approx(200 / 3), pytest.approx(0.5), pytest.approx(200 / 3), 50)
     assert [row[0] for row in rows] == ["all", "without those by rule", "RAG", "long context"]
     path.write_text('{"id": "nobody", "rag": 1}\n')
     assert table(done().with_grades(path), "judge_agreement").rows == (("all", 0),)

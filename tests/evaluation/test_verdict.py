@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from choosing_parts import evaluated, made_up, without
 from lanes import examples
-from selfroute.evaluation.choosing import Evidence, GradedLook, Row
 from selfroute.evaluation.replay import Rule
 from selfroute.evaluation.results import Evaluation
 from selfroute.evaluation.statistics import Units, interval_of
+from selfroute.evaluation.trials import Evidence, GradedLook, Row
 from selfroute.evaluation.verdict import verdict_of
 
 WORLDS = {

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from math import log10
 from typing import Any
 
-from selfroute.evaluation.choosing import Figures
+from selfroute.evaluation.caveats import caveats
 from selfroute.evaluation.looks import TITLES, Strategy
 from selfroute.evaluation.pages.browsing import Asked, browsed, page_values
 from selfroute.evaluation.pages.rendering import plain, render
 from selfroute.evaluation.record import Record
-from selfroute.evaluation.tables import caveats, frontier_of
 from selfroute.evaluation.tables import tables as tables_of
+from selfroute.evaluation.trials import Figures, frontier_of
 from selfroute.evaluation.verdict import Verdict
 from selfroute.evaluation.verdict import verdict as verdict_on
 from selfroute.usage.ledger_text import dollars
