@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from selfroute.error_text import one_line
 from selfroute.errors import ConfigurationError
-from selfroute.evaluation.replies import Replies, Reply
+from selfroute.evaluation.replies import Replies
+from selfroute.evaluation.reply import Reply
 from selfroute.usage.counts import StepUsage
 from selfroute.usage.prices import PricedModel, cost_of
 from selfroute.usage.tokens import count_tokens
@@ -49,7 +50,7 @@ class ProviderEncoder:
         except Exception as error:  # each provider's class has its own errors
             msg = f"the embeddings {name} cannot be made: {one_line(error)}"
             raise ConfigurationError(msg) from error
-        replies.check(lambda _: cost_of(self._model, StepUsage(1, 0)))
+        replies.spending.check(lambda _: cost_of(self._model, StepUsage(1, 0)))
 
     def encode_query(self, text: str, **_: Any) -> _Floats:
         """Return the vector of a question, of length 1."""

@@ -19,11 +19,12 @@ from langchain_core.runnables import Runnable, RunnableLambda
 from langchain_selfroute import SelfRouteChain
 from selfroute.answerability.gate import declines
 from selfroute.evaluation import looking, runs
+from selfroute.evaluation.asker import Asker
 from selfroute.evaluation.looks import Failure, Key, Look, Result, Strategy, by_question
 from selfroute.evaluation.metrics import exact_loose
 from selfroute.evaluation.questions import Question, choice_lines
 from selfroute.evaluation.replay import Rule
-from selfroute.evaluation.replies import Asker, Replies
+from selfroute.evaluation.replies import Replies
 from selfroute.evaluation.with_langchain import ChainPipeline, asker_with
 from selfroute.usage.prices import PricedModel
 
@@ -207,4 +208,6 @@ def ask_reasons(study: Study, asker: Asker) -> None:
 
 def asker_of(llm: Runnable[Any, Any], replies: Replies, *, priced_as: str | None = None) -> Asker:
     """Return what asks single prompts."""
-    return asker_with(llm, replies, priced_as=PricedModel.parse("--priced-as", priced_as) if priced_as else None)
+    asker = asker_with(llm, replies, priced_as=PricedModel.parse("--priced-as", priced_as) if priced_as else None)
+    asker.check("closed_book")
+    return asker

@@ -14,8 +14,9 @@ from selfroute.evaluation.judge import ModelJudge
 from selfroute.evaluation.judging import Sheet, answers_of
 from selfroute.evaluation.looks import ROUTES, SECTIONS, Step
 from selfroute.evaluation.questions import Question
-from selfroute.evaluation.replies import OUTPUT_TOKENS, count_kept
+from selfroute.evaluation.replies_file import count_kept
 from selfroute.evaluation.runs import with_choices
+from selfroute.evaluation.spending import OUTPUT_TOKENS
 from selfroute.evaluation.table import Cell, Table
 from selfroute.prompts import RAG
 from selfroute.usage.counts import FREE, Cost, StepUsage

@@ -38,7 +38,7 @@ from selfroute.evaluation.questions import Question, load_questions
 from selfroute.evaluation.replies import Replies
 from selfroute.evaluation.results import Evaluation
 from selfroute.evaluation.show import show_summary, show_tables
-from selfroute.evaluation.with_langchain import ChainPipeline, judge_with
+from selfroute.evaluation.with_langchain import ChainPipeline, asker_with
 from selfroute.usage.prices import PricedModel
 
 PipelineOf = Callable[[Question], ChainPipeline]
@@ -179,7 +179,7 @@ def _judge(options: Evaluate, answering: Models) -> Callable[[Replies, ChainPipe
         same_provider = judge.partition(":")[0] == (options.model or "").partition(":")[0]
         base_url = options.judge_base_url or (options.base_url if same_provider else None)
         llm = models.load_model(judge, base_url=base_url)
-        return lambda replies, _: judge_with(llm, replies, title=judge, priced_as=priced_as)
+        return lambda replies, _: ModelJudge(asker_with(llm, replies, priced_as=priced_as), title=judge)
     if not answering.is_language_model:
         msg = f"{answering.name} cannot judge: name a model, for example --judge openai:gpt-4o"
         raise ConfigurationError(msg)

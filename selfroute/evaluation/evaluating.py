@@ -140,8 +140,7 @@ def _judge_of(given: Any, pipeline: Pipeline, *, name: str | None, priced_as: st
         return pipeline.judge(priced)
     for framework in _frameworks():
         if framework.is_model(given):
-            judge: ModelJudge = framework.judge_with(given, pipeline.kept, name=name, priced_as=priced)
-            return judge
+            return ModelJudge(framework.asker_with(given, pipeline.kept, name=name, priced_as=priced))
     msg = f"judge takes True, a model of LangChain or an LLM of LlamaIndex, not a {type(given).__name__}"
     raise ConfigurationError(msg)
 

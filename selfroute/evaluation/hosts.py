@@ -9,7 +9,8 @@ from selfroute.caching import ProviderCache
 from selfroute.calls.host import Host, Prompt
 from selfroute.effects import Route
 from selfroute.evaluation.looks import Key
-from selfroute.evaluation.replies import Replies, Reply
+from selfroute.evaluation.replies import Replies
+from selfroute.evaluation.reply import Reply
 from selfroute.usage.account import Tally
 from selfroute.usage.counts import StepUsage
 from selfroute.usage.prices import PricedModel, cost_of

@@ -7,12 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from selfroute.errors import ConfigurationError, ReplyError
+from selfroute.evaluation.asker import Asker
 from selfroute.evaluation.judging import JUDGE, Sheet, candidate_of, grade_by_rule
 from selfroute.evaluation.looks import Look
 from selfroute.evaluation.questions import Question
-from selfroute.evaluation.replies import Asker, Call, Replies
 from selfroute.usage.counts import Cost, StepUsage
-from selfroute.usage.prices import PricedModel
 
 STEP = "judge"
 _ATTEMPTS = 2
@@ -26,24 +25,19 @@ class UnreadableGradesError(ReplyError):
 class ModelJudge:
     """A judge that is a model."""
 
-    def __init__(  # noqa: PLR0913 - each is a part of what a reply costs or is found by
-        self,
-        call: Call,
-        replies: Replies,
-        *,
-        model: PricedModel,
-        name: str | None = None,
-        title: str | None = None,
-        priced_as: PricedModel | None = None,
-    ) -> None:
-        """Take a model; the arguments are those of `Asker`, and `title` is its name for people, if not its own.
+    def __init__(self, asker: Asker, *, title: str | None = None) -> None:
+        """Take a model.
+
+        Args:
+            asker: Asks the model.
+            title: Its name for people; None for its own.
 
         Raises:
-            ConfigurationError: As for `Asker`.
+            ConfigurationError: As for `Asker.check`.
         """
-        self._title = title or model.name or "a model without a name"
+        self._asker, self._title = asker, title or asker.model.name or "a model without a name"
         try:
-            self._asker = Asker(call, replies, model=model, name=name, priced_as=priced_as)
+            asker.check(STEP)
         except ConfigurationError as error:
             msg = f"{error}. For the judge that is judge_priced_as='provider:name' (--judge-priced-as)"
             raise ConfigurationError(msg) from error

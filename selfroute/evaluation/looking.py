@@ -15,6 +15,7 @@ from selfroute.calls.host import Host
 from selfroute.calls.memory import Memory
 from selfroute.calls.settings import DOUBT_BELOW, STOP_BELOW, Bounds
 from selfroute.effects import Answer, Route
+from selfroute.evaluation.asker import Asker
 from selfroute.evaluation.hosts import KeptHost, Used
 from selfroute.evaluation.judge import ModelJudge
 from selfroute.evaluation.looks import MOST_DOUBT, SECTIONS, STEPS, Key, Look, Passage, Step, Strategy
@@ -71,8 +72,8 @@ class Pipeline(ABC):
 
     @staticmethod
     @abstractmethod
-    def judge_with(llm: Any, kept: Replies, **options: Any) -> ModelJudge:
-        """Make a judge of a model; the options are those of `ModelJudge`."""
+    def asker_with(llm: Any, kept: Replies, /, *, name: str | None, priced_as: PricedModel | None) -> Asker:
+        """Return what sends prompts to a model and keeps its replies; the arguments are those of `Asker`."""
 
     def models(self) -> Mapping[Route, PricedModel]:
         """Return the names by which the models of the steps are known."""
@@ -90,10 +91,8 @@ class Pipeline(ABC):
             priced_as: The model that it is priced as; None for what the pipeline prices it as.
             title: Its name for people; None for its own.
         """
-        priced_as = priced_as or self.priced()["long_context"]
-        return self.judge_with(
-            self._models["long_context"], self.kept, name=self.name, title=title, priced_as=priced_as
-        )
+        llm, priced_as = self._models["long_context"], priced_as or self.priced()["long_context"]
+        return ModelJudge(self.asker_with(llm, self.kept, name=self.name, priced_as=priced_as), title=title)
 
     def _trial_memory(self) -> Memory:
         """Return the memory of one call: it learns nothing, so that no estimate depends on earlier questions."""
@@ -116,7 +115,7 @@ def check(pipeline: Pipeline, steps: Sequence[Step]) -> None:
     for step, model in pipeline.models().items():
         pipeline.kept.identity(model, pipeline.name, step=step)
     for priced in pipeline.priced().values():
-        pipeline.kept.check(partial(_price, priced))
+        pipeline.kept.spending.check(partial(_price, priced))
     if "graded" in steps:
         pipeline.check_numbers(_options(pipeline, ("graded",)))
 

@@ -19,7 +19,7 @@ from selfroute.evaluation.looking import Pipeline, look, together
 from selfroute.evaluation.looks import Failure, Look, Step
 from selfroute.evaluation.metrics import METRICS
 from selfroute.evaluation.questions import Question, choice_lines
-from selfroute.evaluation.replies import CostCapError
+from selfroute.evaluation.spending import CostCapError
 
 _HOPELESS = 5
 """A run ends after so many failed questions if none has succeeded: a wrong key would fail them all."""

@@ -18,9 +18,9 @@ from selfroute.calls.call import Call
 from selfroute.calls.drivers import run
 from selfroute.documents.window import room_in
 from selfroute.effects import Answer
-from selfroute.evaluation.judge import ModelJudge
+from selfroute.evaluation.asker import Asker
 from selfroute.evaluation.looking import Pipeline, Wrap
-from selfroute.evaluation.replies import Asker, Replies
+from selfroute.evaluation.replies import Replies
 from selfroute.usage.prices import PricedModel
 
 
@@ -45,16 +45,6 @@ def _within(given: Runnable[Any, Any], inner: Runnable[Any, Any]) -> Runnable[An
     return given.model_copy(update={"bound": _within(given.bound, inner)})
 
 
-def judge_with(llm: Runnable[Any, Any], kept: Replies, **options: Any) -> ModelJudge:
-    """Make a judge of a model; the options are those of `ModelJudge`."""
-    return ModelJudge(partial(_call, llm), kept, model=name_of(llm), **options)
-
-
-def asker_with(llm: Runnable[Any, Any], kept: Replies, *, priced_as: PricedModel | None = None) -> Asker:
-    """Return what sends prompts to a model and keeps its replies, as `Asker` does."""
-    return Asker(partial(_call, llm), kept, model=name_of(llm), priced_as=priced_as)
-
-
 def room_for(llm: Runnable[Any, Any], *, window: int | None = None) -> int | None:
     """Return how many tokens of a document fit a model's prompt; None if nobody says how long its window is.
 
@@ -64,6 +54,13 @@ def room_for(llm: Runnable[Any, Any], *, window: int | None = None) -> int | Non
     """
     window = window or window_of(llm)
     return None if window is None else room_in(window)
+
+
+def asker_with(
+    llm: Runnable[Any, Any], kept: Replies, *, name: str | None = None, priced_as: PricedModel | None = None
+) -> Asker:
+    """Return what sends prompts to a model and keeps its replies; the arguments are those of `Asker`."""
+    return Asker(partial(_call, llm), kept, model=name_of(llm), name=name, priced_as=priced_as)
 
 
 def _call(llm: Runnable[Any, Any], prompt: str) -> MessageTally:
@@ -76,7 +73,7 @@ class ChainPipeline(Pipeline):
     """Evaluates a chain."""
 
     name_of = staticmethod(name_of)
-    judge_with = staticmethod(judge_with)
+    asker_with = staticmethod(asker_with)
 
     def __init__(self, chain: Runnable[Any, Any], kept: Replies, *, name: str | None = None) -> None:
         """Take a chain.

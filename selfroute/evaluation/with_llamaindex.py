@@ -19,9 +19,10 @@ from llamaindex_selfroute.models import ResponseTally, name_of
 from selfroute.calls.call import Call
 from selfroute.calls.drivers import run
 from selfroute.effects import Answer
-from selfroute.evaluation.judge import ModelJudge
+from selfroute.evaluation.asker import Asker
 from selfroute.evaluation.looking import Pipeline, Wrap
 from selfroute.evaluation.replies import Replies
+from selfroute.usage.prices import PricedModel
 
 
 def pipeline_of(given: Any, kept: Replies, *, name: str | None) -> EnginePipeline | None:
@@ -35,9 +36,9 @@ def is_model(given: Any) -> bool:
     return isinstance(given, LLM)
 
 
-def judge_with(llm: LLM, kept: Replies, **options: Any) -> ModelJudge:
-    """Make a judge of a model; the options are those of `ModelJudge`."""
-    return ModelJudge(partial(_call, llm), kept, model=name_of(llm), **options)
+def asker_with(llm: LLM, kept: Replies, *, name: str | None = None, priced_as: PricedModel | None = None) -> Asker:
+    """Return what sends prompts to a model and keeps its replies; the arguments are those of `Asker`."""
+    return Asker(partial(_call, llm), kept, model=name_of(llm), name=name, priced_as=priced_as)
 
 
 def _call(llm: LLM, prompt: str) -> ResponseTally:
@@ -54,7 +55,7 @@ class EnginePipeline(Pipeline):
     """Evaluates a query engine."""
 
     name_of = staticmethod(name_of)
-    judge_with = staticmethod(judge_with)
+    asker_with = staticmethod(asker_with)
 
     def __init__(self, engine: RetrieverQueryEngine, kept: Replies, *, name: str | None = None) -> None:
         """Take an engine.

@@ -14,7 +14,8 @@ from choosing_parts import evaluated, made_up
 from command_parts import QUESTION, Run, model
 from loopback import LoopbackServer
 from selfroute.demo import corpus
-from selfroute.evaluation.replies import Replies, Reply
+from selfroute.evaluation.replies import Replies
+from selfroute.evaluation.reply import Reply
 from selfroute.usage.counts import Cost
 from writing_parts import ScriptedWriter, is_writing
 

@@ -20,9 +20,11 @@ from look_parts import a_look, a_question
 from scenarios import WHOLE
 from selfroute.answerability.ending import Ending
 from selfroute.errors import ConfigurationError, NoReplyError
+from selfroute.evaluation.asker import Asker
 from selfroute.evaluation.evaluating import evaluate as evaluate_all
 from selfroute.evaluation.judge import ModelJudge
-from selfroute.evaluation.replies import FILE, Replies
+from selfroute.evaluation.replies import Replies
+from selfroute.evaluation.replies_file import FILE
 from selfroute.evaluation.results import Evaluation
 from selfroute.usage.account import Tally
 from selfroute.usage.counts import StepUsage
@@ -157,7 +159,7 @@ class Calls:
 
 def model_judge() -> tuple[ModelJudge, Calls]:
     calls = Calls([])
-    return ModelJudge(calls, Replies(), model=PricedModel("gpt-4o", "openai")), calls
+    return ModelJudge(Asker(calls, Replies(), model=PricedModel("gpt-4o", "openai"))), calls
 
 
 def test_as_many_looks_as_there_are_take_one_call_and_equal_answers_are_graded_once() -> None:
@@ -308,7 +310,7 @@ def test_a_judge_that_gives_no_reply_says_why(finish_reason: str) -> None:
         tally.counts, tally.ended = StepUsage(9, 0), Ending(finish_reason)
         return tally
 
-    broken = ModelJudge(silent, Replies(), model=PricedModel("gpt-4o", "openai"))
+    broken = ModelJudge(Asker(silent, Replies(), model=PricedModel("gpt-4o", "openai")))
     with pytest.raises(NoReplyError, match=f"the judge step got no reply .* {finish_reason}"):
         broken.grade(a_question(answers=("seven",)), [a_look(answer="eight")])
     assert len(calls.prompts) == 1

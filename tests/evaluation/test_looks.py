@@ -22,7 +22,7 @@ from scenarios import FINAL, FOUND, QUESTION
 from selfroute.errors import ConfigurationError
 from selfroute.evaluation.evaluating import evaluate
 from selfroute.evaluation.looks import STRATEGIES
-from selfroute.evaluation.replies import FILE
+from selfroute.evaluation.replies_file import FILE
 from selfroute.evaluation.results import Evaluation
 from selfroute.usage.tokens import count_tokens
 from structured_parts import Calling, Reporting

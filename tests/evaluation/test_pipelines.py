@@ -29,7 +29,7 @@ from loopback import LoopbackServer, Reply, Request
 from scenarios import DECLINED, FINAL, FOUND, NOTHING_RETRIEVED, PASSAGE_TEXTS, PLAIN, QUESTION, WHOLE, Scenario
 from selfroute.errors import ConfigurationError
 from selfroute.evaluation.evaluating import evaluate as evaluate_all
-from selfroute.evaluation.replies import FILE
+from selfroute.evaluation.replies_file import FILE
 from selfroute.evaluation.results import Evaluation
 from structured_parts import Calling, Reporting
 

@@ -18,7 +18,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from selfroute.errors import ConfigurationError
-from selfroute.evaluation.replies import FILE, CostCapError, Price, Replies, Reply, count_kept
+from selfroute.evaluation.replies import Replies
+from selfroute.evaluation.replies_file import FILE, count_kept
+from selfroute.evaluation.reply import Reply
+from selfroute.evaluation.spending import CostCapError, Price
 from selfroute.usage import Cost, prices
 
 CENT = Decimal("0.01")
@@ -52,7 +55,7 @@ def test_what_was_asked_once_is_not_asked_again() -> None:
     first = get(replies, "a", model)
     assert get(replies, "a", model) == first
     assert get(replies, "b", model).text == "reply 2"
-    assert (model.asked, replies.asked, replies.kept, replies.spent) == (2, 2, 0, 2 * CENT)
+    assert (model.asked, replies.asked, replies.kept, replies.spending.spent) == (2, 2, 0, 2 * CENT)
 
 
 def test_a_later_run_in_the_same_folder_asks_only_what_is_new(tmp_path: Path) -> None:
@@ -60,7 +63,7 @@ def test_a_later_run_in_the_same_folder_asks_only_what_is_new(tmp_path: Path) ->
     kept = [get(Replies(tmp_path), prompt, model) for prompt in "abc"]
     later = Replies(tmp_path)
     assert [get(later, prompt, model) for prompt in "abc"] == kept
-    assert (later.kept, later.asked, model.asked, later.spent) == (3, 0, 3, 3 * CENT)
+    assert (later.kept, later.asked, model.asked, later.spending.spent) == (3, 0, 3, 3 * CENT)
     assert count_kept(tmp_path) == 3
 
 
@@ -137,7 +140,7 @@ def test_a_damaged_line_is_told_and_asked_again_and_costs_no_other(
     [told] = caplog.messages
     assert told.startswith(f"{tmp_path / FILE}:3 ")
     assert "asked again" in told
-    assert (Replies(tmp_path).kept, Replies(tmp_path).spent) == (2, 2 * CENT)
+    assert (Replies(tmp_path).kept, Replies(tmp_path).spending.spent) == (2, 2 * CENT)
 
 
 def test_a_call_that_did_not_end_is_told_only_once_and_another_versions_note_is_passed_over(tmp_path: Path) -> None:
@@ -145,7 +148,7 @@ def test_a_call_that_did_not_end_is_told_only_once_and_another_versions_note_is_
     (tmp_path / FILE).write_text("".join(json.dumps({**note, "key": key}) + "\n" for key in "ab"))
     for _ in range(2):
         with Replies(tmp_path) as replies:
-            assert (replies.lost, replies.spent, replies.kept) == ([CENT] * 2, 2 * CENT, 0)
+            assert (replies.spending.lost, replies.spending.spent, replies.kept) == ([CENT] * 2, 2 * CENT, 0)
             assert "$0.0200 in all, $0.0200 of it expected for 2 on their way" in replies.summary
 
 
@@ -238,13 +241,13 @@ def test_what_was_on_its_way_when_a_run_was_killed_counts_towards_the_cap(tmp_pa
         killed = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], check=False)  # noqa: S603 - our own program
         assert killed.returncode == -signal.SIGKILL
         with Replies(tmp_path) as later:
-            assert (later.lost, later.spent, later.kept) == ([CENT] * number, (1 + number) * CENT, 1)
+            assert (later.spending.lost, later.spending.spent, later.kept) == ([CENT] * number, (1 + number) * CENT, 1)
     with Replies(tmp_path, max_cost=4 * CENT) as last:
         get(last, "a", model)  # what was lost is paid for again, and both count
         assert "$0.0400 in all, $0.0200 of it expected for 2 on their way when a run was killed" in last.summary
         with pytest.raises(CostCapError):
             get(last, "b", model)
-    assert Replies(tmp_path).spent == 4 * CENT
+    assert Replies(tmp_path).spending.spent == 4 * CENT
 
 
 @pytest.mark.parametrize("error", [TimeoutError("too slow"), KeyboardInterrupt()], ids=["an error", "Ctrl-C"])
@@ -254,7 +257,7 @@ def test_what_failed_was_not_lost(tmp_path: Path, error: BaseException) -> None:
 
     with Replies(tmp_path) as replies, pytest.raises(type(error)):
         replies.get("a", fails, step="rag", price=a_cent)
-    assert (Replies(tmp_path).lost, Replies(tmp_path).spent) == ([], 0)
+    assert (Replies(tmp_path).spending.lost, Replies(tmp_path).spending.spent) == ([], 0)
 
 
 def test_replies_that_are_being_asked_for_count_towards_the_cap() -> None:
@@ -315,7 +318,7 @@ def test_replies_are_taken_to_be_as_long_as_the_longest_so_far_and_the_first_is_
 
     with ThreadPoolExecutor(16) as threads:
         list(threads.map(ask, range(40)))
-    assert replies.spent == 50 * CENT
+    assert replies.spending.spent == 50 * CENT
     assert 1 < most <= 5
 
 
@@ -339,7 +342,7 @@ def test_a_reply_that_no_file_can_hold_as_it_is_is_kept_all_the_same(tmp_path: P
 def test_replies_without_a_price_are_counted() -> None:
     replies = Replies()
     get(replies, "a", PricedModel(None))
-    assert (replies.unpriced, replies.spent) == (1, 0)
+    assert (replies.spending.unpriced, replies.spending.spent) == (1, 0)
 
 
 def test_a_folder_that_can_not_be_used_says_so(tmp_path: Path) -> None:

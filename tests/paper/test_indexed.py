@@ -20,7 +20,8 @@ from paper.indexed import TreeRetriever, WindowRetriever
 from paper.retrieval import first_sentences, load_retriever
 from selfroute.demo.corpus import load_documents
 from selfroute.errors import ConfigurationError
-from selfroute.evaluation.replies import CostCapError, Replies
+from selfroute.evaluation.replies import Replies
+from selfroute.evaluation.spending import CostCapError
 
 pytestmark = pytest.mark.matrix
 SMALL = "openai:text-embedding-3-small"
@@ -111,13 +112,13 @@ def test_embeddings_of_a_provider_are_paid_for_once(provider: EmbeddingServer, t
     texts = parts(100)
     with Replies(tmp_path) as replies:
         first = load_retriever(SMALL, replies=replies).search(texts, "gull 17 pier 119", k=2, document_id="a")
-        spent = replies.spent
+        spent = replies.spending.spent
     assert first[0].index == 17
     assert [len(each) for each in provider.asked] == [1, 64, 36]
     assert 0 < spent < Decimal("0.001")
     with Replies(tmp_path) as replies:
         again = load_retriever(SMALL, replies=replies).search(texts, "gull 17 pier 119", k=2, document_id="a")
-        assert (again, replies.spent, len(provider.asked)) == (first, spent, 3)
+        assert (again, replies.spending.spent, len(provider.asked)) == (first, spent, 3)
     with Replies(tmp_path, max_cost=spent) as replies, pytest.raises(CostCapError):
         load_retriever(SMALL, replies=replies).search(texts, "another question", k=2, document_id="a")
 

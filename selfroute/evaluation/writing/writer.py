@@ -11,8 +11,9 @@ from math import ceil
 from selfroute.answerability.gate import declines
 from selfroute.error_text import one_line
 from selfroute.errors import ConfigurationError
+from selfroute.evaluation.asker import Asker
 from selfroute.evaluation.metrics import exact_loose
-from selfroute.evaluation.replies import Asker, CostCapError
+from selfroute.evaluation.spending import CostCapError
 from selfroute.evaluation.writing.prompts import CLOSED_BOOK, KINDS, READ, SHARES, Kind, write_prompt
 from selfroute.evaluation.writing.written import (
     TWICE,
@@ -113,7 +114,11 @@ class Writer:
             sources: The documents.
             room: How many tokens of a document a prompt may have; None for no limit.
             at_once: How many calls are made at a time.
+
+        Raises:
+            ConfigurationError: As for `Asker.check`.
         """
+        asker.check("write")
         self._asker, self._sources, self._at_once = asker, sources, at_once
         self._parts = {source: _parts(source.text, room) for source in sources}
         self._cut = {source: cut_in_the_middle(source.text, room) if room else source.text for source in sources}

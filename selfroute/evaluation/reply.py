@@ -1,0 +1,123 @@
+"""A reply of a model as it is kept: its text, and what it took."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+
+from selfroute.answerability.ending import Ending
+from selfroute.usage.account import Tally
+from selfroute.usage.counts import Cost, StepUsage
+from selfroute.usage.prices import PricedModel, cost_of
+from selfroute.usage.tokens import count_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A reply of a model, with its tokens, cost and time.
+
+    Attributes:
+        text: The text.
+        input_tokens: Tokens of the prompt.
+        output_tokens: Tokens of the reply.
+        cached_tokens: Tokens of the prompt that the provider read from its cache.
+        cache_write_tokens: Tokens of the prompt that the provider wrote to its cache.
+        cache_write_1h_tokens: Those of the written tokens that are kept for an hour.
+        estimated: Whether any count is not the provider's own.
+        model: The name under which the model is priced.
+        provider: The model's provider.
+        url: The address at which the model was called, if it is known.
+        cost: In US dollars, a decimal string; None if no price was known when it was paid for.
+        seconds: How long the model took.
+        finish_reason: How it ended, in the provider's word, if there is no text since the model was not done.
+        refusal: The text by which the model refused then.
+        calls_tool: Whether it called a tool then.
+    """
+
+    text: str
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int = 0
+    cache_write_tokens: int = 0
+    cache_write_1h_tokens: int = 0
+    estimated: bool = False
+    model: str | None = None
+    provider: str | None = None
+    url: str | None = None
+    cost: str | None = None
+    seconds: float = 0.0
+    finish_reason: str | None = None
+    refusal: str = ""
+    calls_tool: bool = False
+
+    @classmethod
+    def of(  # noqa: PLR0913 - what a reply is made of
+        cls,
+        text: str,
+        tally: Tally,
+        *,
+        prompt: Callable[[], str],
+        model: PricedModel,
+        priced_as: PricedModel | None,
+        count: Callable[[str], int] = count_tokens,
+    ) -> Reply:
+        """Make one of what a model replied.
+
+        Args:
+            text: The text.
+            tally: The tally of the call.
+            prompt: Returns the text of the prompt; called only if its tokens have to be estimated.
+            model: The model that was asked.
+            priced_as: The model that it is priced as, if not as itself.
+            count: Counts the tokens of a text.
+        """
+        counts, model, ending = tally.usage(prompt, count=count) or StepUsage(0, 0), tally.model(model), tally.ending()
+        bare = ending.kind != "complete" and not text.strip()
+        how = (ending.reason or ending.kind, ending.refusal, ending.calls_tool) if bare else (None, "", False)
+        return cls(
+            text,
+            counts.input_tokens,
+            counts.output_tokens,
+            counts.cached_tokens,
+            counts.cache_write_tokens,
+            counts.cache_write_1h_tokens,
+            counts.estimated,
+            *(model.name, model.provider, model.url),
+            cost_of(priced_as or model, counts).as_text(),
+            0.0,
+            *how,
+        )
+
+    @property
+    def ending(self) -> Ending:
+        """How it ended: a reply with a text counts as complete."""
+        return Ending(self.finish_reason, self.refusal, self.calls_tool)
+
+    def text_of(self, step: str) -> str:
+        """Return the text.
+
+        Raises:
+            NoReplyError: There is none, since the model was not done.
+        """
+        if self.ending.kind != "complete":
+            raise self.ending.error(step)
+        return self.text
+
+    def usage(self, priced_as: PricedModel | None = None) -> StepUsage:
+        """Return its tokens and cost; at the price of today, if none was known when it was paid for.
+
+        Args:
+            priced_as: The model that it is priced as, if not as itself.
+        """
+        counts = StepUsage(
+            self.input_tokens,
+            self.output_tokens,
+            self.cached_tokens,
+            self.estimated,
+            self.cache_write_tokens,
+            cache_write_1h_tokens=self.cache_write_1h_tokens,
+        )
+        if self.cost is not None:
+            return counts.with_cost(Cost(Decimal(self.cost)))
+        return counts.with_cost(cost_of(priced_as or PricedModel(self.model, self.provider, self.url), counts))
