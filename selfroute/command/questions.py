@@ -105,8 +105,8 @@ def _save(outcome: Outcome, options: Questions, *, out: Console) -> None:
 def _table(outcome: Outcome, counts: Mapping[Kind, int]) -> Table:
     rows: list[tuple[Cell, ...]] = [(kind, counts[kind], outcome.number_of(kind)) for kind in KINDS if counts[kind]]
     rows.append(("all", sum(counts.values()), len(outcome.kept)))
-    reasons = Counter(each.reason for each in outcome.dropped)
-    errors = Counter(each.error for each in outcome.failed)
+    reasons = Counter(outcome.dropped)
+    errors = Counter(outcome.failed)
     notes = [f"Dropped: {number:,}, {reason}." for reason, number in reasons.most_common()]
     notes += [f"Failed: {number:,} calls: {error.rstrip('.')}." for error, number in errors.most_common()]
     if outcome.stopped:

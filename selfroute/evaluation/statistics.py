@@ -50,19 +50,11 @@ class Units:
         sums: Floats = np.bincount(self._unit_of, np.asarray(values, dtype=np.float64), self.count).astype(np.float64)
         return sums
 
-    def means(self, values: ArrayLike, *, seed: int = 0) -> Floats:
-        """Return the mean values of samples; other seeds give other samples.
-
-        One unit less is drawn than there are (Rao and Wu, 1988); otherwise intervals of few would be too narrow.
-        """
-        both = np.stack([self.sums(values), self.sizes], axis=1)
-        batches = [batch.astype(np.float64) @ both for batch in _samples(self.count, seed)]
-        drawn: Floats = np.concatenate(batches)
-        means: Floats = drawn[:, 0] / drawn[:, 1]
-        return means
-
     def interval(self, values: ArrayLike) -> Interval | None:
-        """Return the 95 % interval of the mean over questions, from low to high.
+        """Return the 95 % bootstrap interval of the mean over questions, from low to high.
+
+        One unit less is drawn than there are (Rao and Wu, 1988); otherwise intervals of few would be too narrow. The
+        percentiles are those of Student's t (Hesterberg, 2015).
 
         Args:
             values: A value for each question. Differences of two strategies on the same questions are paired this way.
@@ -70,7 +62,18 @@ class Units:
         Returns:
             The interval; None if there are fewer than two units, or all values are equal.
         """
-        return interval_of([(self, values)])
+        from scipy.stats import norm, t  # type: ignore[import-untyped]  # noqa: PLC0415
+
+        if self.count < 2:  # noqa: PLR2004
+            return None
+        both = np.stack([self.sums(values), self.sizes], axis=1)
+        drawn = np.concatenate([batch.astype(np.float64) @ both for batch in _samples(self.count)])
+        means, middle = drawn[:, 0] / drawn[:, 1], float(np.mean(np.asarray(values, dtype=np.float64)))
+        if np.allclose(means, middle, rtol=0, atol=1e-12):
+            return None
+        tail = norm.cdf(t.ppf((1 - CONFIDENCE) / 2, self.count - 1))
+        low, high = np.quantile(means, [tail, 1 - tail])
+        return min(float(low), middle), max(float(high), middle)
 
     def standard_error(self, values: ArrayLike) -> float:
         """Return the standard error of the mean over questions; 0 if there are fewer than two units."""
@@ -82,35 +85,10 @@ class Units:
         return sqrt(squares * self.count / (self.count - 1)) / questions
 
 
-def interval_of(sets: Sequence[tuple[Units, ArrayLike]], *, confidence: float = CONFIDENCE) -> Interval | None:
-    """Return a bootstrap interval of the average over data sets of the mean over their questions.
-
-    Each data set is resampled separately, and the percentiles are those of Student's t (Hesterberg, 2015).
-
-    Args:
-        sets: The units of each data set, with a value for each question.
-        confidence: The share of such intervals that contain the true average.
-
-    Returns:
-        The interval, from low to high; None if a data set has fewer than two units, or all values are equal.
-    """
-    from scipy.stats import norm, t  # type: ignore[import-untyped]  # noqa: PLC0415
-
-    if not sets or any(units.count < 2 for units, _ in sets):  # noqa: PLR2004
-        return None
-    drawn = np.mean([units.means(values, seed=number) for number, (units, values) in enumerate(sets)], axis=0)
-    middle = float(np.mean([np.mean(np.asarray(values, dtype=np.float64)) for _, values in sets]))
-    if np.allclose(drawn, middle, rtol=0, atol=1e-12):
-        return None
-    tail = norm.cdf(t.ppf((1 - confidence) / 2, sum(units.count - 1 for units, _ in sets)))
-    low, high = np.quantile(drawn, [tail, 1 - tail])
-    return min(float(low), middle), max(float(high), middle)
-
-
 @lru_cache(maxsize=8)
-def _samples(count: int, seed: int) -> Sequence[NDArray[np.uint8]]:
+def _samples(count: int) -> Sequence[NDArray[np.uint8]]:
     """Return how often each unit is in each sample; one that is in more than 255 is beyond all chance."""
-    rng = np.random.default_rng([_SEED, seed])
+    rng = np.random.default_rng([_SEED, 0])
     batches = []
     for _ in range(_DRAWS // _BATCH):
         chosen = rng.integers(count, size=(_BATCH, count - 1)) + count * np.arange(_BATCH)[:, None]

@@ -11,7 +11,7 @@ from choosing_parts import evaluated, made_up, without
 from lanes import examples
 from selfroute.evaluation.replay import Rule
 from selfroute.evaluation.results import Evaluation
-from selfroute.evaluation.statistics import Units, interval_of
+from selfroute.evaluation.statistics import Units
 from selfroute.evaluation.trials import Evidence, GradedLook, Row
 from selfroute.evaluation.verdict import verdict_of
 
@@ -142,4 +142,4 @@ def test_of_few_documents_the_questions_are_resampled_and_one_value_has_no_inter
             [str(n) for n in range(40)]
         ).interval(values)
     assert Units(["a"]).interval([0.5]) is None
-    assert interval_of([]) is None
+    assert Units([]).interval([]) is None

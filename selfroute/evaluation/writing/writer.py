@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import repeat, zip_longest
+from functools import partial
+from itertools import zip_longest
 from math import ceil
+from typing import Any, TypeVar
 
 from selfroute.answerability.gate import declines
 from selfroute.error_text import one_line
@@ -17,7 +19,6 @@ from selfroute.evaluation.spending import CostCapError
 from selfroute.evaluation.writing.prompts import CLOSED_BOOK, KINDS, READ, SHARES, Kind, write_prompt
 from selfroute.evaluation.writing.written import (
     TWICE,
-    Dropped,
     Source,
     Written,
     cut_in_the_middle,
@@ -36,21 +37,9 @@ _REFUSAL = "unanswerable"
 _ROUNDS = 4
 _AT_A_TIME = 5  # questions of one reply
 _SHOWN = 20  # questions that a prompt says are there already
-
-
+T = TypeVar("T")
 SPARE = 1.25
 """So many times the missing questions are asked for, since some are dropped."""
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """A call that brought nothing.
-
-    Attributes:
-        error: Why, on one line.
-    """
-
-    error: str
 
 
 @dataclass
@@ -59,14 +48,14 @@ class Outcome:
 
     Attributes:
         kept: The questions, in the order of their documents and places.
-        dropped: Those that are not kept.
-        failed: The calls that failed.
+        dropped: Why others were dropped, each in words.
+        failed: Why calls failed, each on one line.
         stopped: Why it ended early; None if it did not.
     """
 
     kept: list[Written] = field(default_factory=list)
-    dropped: list[Dropped] = field(default_factory=list)
-    failed: list[Failed] = field(default_factory=list)
+    dropped: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
     stopped: str | None = None
 
     def number_of(self, kind: Kind) -> int:
@@ -201,18 +190,18 @@ class Writer:
         """
         candidates: list[Written] = []
         prompts = [self.prompt(request, outcome.kept) for request in requests]
-        replies = list(threads.map(self._ask, prompts, repeat(number)))
+        replies = list(threads.map(partial(_tried, self._ask, attempt=number), prompts))
         errors = [reply for reply in replies if isinstance(reply, Exception)]
         if number == 0 and len(errors) == len(replies):
             raise errors[0]
-        outcome.failed += [Failed(one_line(error)) for error in errors]
+        outcome.failed += map(one_line, errors)
         for request, reply in zip(requests, replies, strict=True):
             room = request.count  # a reply may have many more, and each check is paid for
             for each in () if isinstance(reply, Exception) else read(reply, kind=request.kind, source=request.source):
-                if isinstance(each, Dropped):
+                if isinstance(each, str):
                     outcome.dropped.append(each)
                 elif is_known(each, [*outcome.kept, *candidates]):
-                    outcome.dropped.append(Dropped(each.question, TWICE))
+                    outcome.dropped.append(TWICE)
                 elif room:
                     candidates.append(each)
                     room -= 1
@@ -223,11 +212,12 @@ class Writer:
     ) -> int:
         """Keep the questions that stand the checks, as many as are wanted, and return how many."""
         before = len(outcome.kept)
-        for candidate, problem in zip(candidates, threads.map(self._check, candidates), strict=True):
-            if isinstance(problem, Failed):
-                outcome.failed.append(problem)
+        problems = threads.map(partial(_tried, self._problem), candidates)
+        for candidate, problem in zip(candidates, problems, strict=True):
+            if isinstance(problem, Exception):
+                outcome.failed.append(one_line(problem))
             elif problem:
-                outcome.dropped.append(Dropped(candidate.question, problem))
+                outcome.dropped.append(problem)
             elif outcome.number_of(candidate.kind) < counts[candidate.kind]:
                 outcome.kept.append(candidate)
         return len(outcome.kept) - before
@@ -238,33 +228,32 @@ class Writer:
         is_part = request.text != request.source.text
         return write_prompt(request.kind, request.text, count=request.count, is_part=is_part, known=known)
 
-    def _ask(self, prompt: str, attempt: int) -> str | Exception:
-        """Return the reply to a prompt, or the error that the model ended with; each attempt has another reply."""
-        try:
-            reply, _ = self._asker.ask(prompt, "write", attempt=attempt)
-            return reply.text_of("write")
-        except (CostCapError, ConfigurationError):
-            raise
-        except Exception as error:  # noqa: BLE001 - each provider's client has its own
-            return error
+    def _ask(self, prompt: str, *, step: str = "write", attempt: int = 0) -> str:
+        """Return the reply to a prompt; each attempt has another one."""
+        reply, _ = self._asker.ask(prompt, step, attempt=attempt)
+        return reply.text_of(step)
 
-    def _check(self, written: Written) -> str | Failed | None:
+    def _problem(self, written: Written) -> str | None:
         """Return why a question is to be dropped; None if it is not."""
-        try:
-            for prompt in self.checks(written):
-                reply, _ = self._asker.ask(prompt, "check")
-                text = reply.text_of("check")
-                if declines(text, refusal=_REFUSAL):
-                    continue
-                if written.kind == "unanswerable":
-                    return ANSWERED
-                if exact_loose(spaced(text), [spaced(written.answer)]):
-                    return KNOWN
-        except (CostCapError, ConfigurationError):
-            raise
-        except Exception as error:  # noqa: BLE001
-            return Failed(one_line(error))
+        for prompt in self.checks(written):
+            text = self._ask(prompt, step="check")
+            if declines(text, refusal=_REFUSAL):
+                continue
+            if written.kind == "unanswerable":
+                return ANSWERED
+            if exact_loose(spaced(text), [spaced(written.answer)]):
+                return KNOWN
         return None
+
+
+def _tried(call: Callable[..., T], *given: Any, **options: Any) -> T | Exception:
+    """Return what a call brings, or the error that the model ended with; what ends the run passes through."""
+    try:
+        return call(*given, **options)
+    except (CostCapError, ConfigurationError):
+        raise
+    except Exception as error:  # noqa: BLE001 - each provider's client has its own
+        return error
 
 
 def _spread(places: Sequence[tuple[Source, str]], number: int, first: int) -> Iterator[tuple[Source, str]]:

@@ -72,26 +72,13 @@ class Written:
         return self.quotes[0].start if self.quotes else 0
 
 
-@dataclass(frozen=True, slots=True)
-class Dropped:
-    """A question that is not kept.
-
-    Attributes:
-        question: The question, as far as there is one.
-        reason: Why.
-    """
-
-    question: str
-    reason: str
-
-
 NO_FORM = "not in the form that was asked for"
 NO_QUOTE = "its quotes do not stand in the document"
 TWICE = "asked before in nearly the same words"
 
 
-def read(reply: str, *, kind: Kind, source: Source) -> Iterator[Written | Dropped]:
-    """Yield the questions of a reply; those that rest on too few places of the document are dropped.
+def read(reply: str, *, kind: Kind, source: Source) -> Iterator[Written | str]:
+    """Yield the questions of a reply, or why one is dropped: it rests on too few places of the document, for example.
 
     Args:
         reply: What the model wrote: a list of JSON objects, whatever stands around it.
@@ -100,7 +87,7 @@ def read(reply: str, *, kind: Kind, source: Source) -> Iterator[Written | Droppe
     """
     rows = list(_objects(reply))
     if not rows:
-        yield Dropped("", NO_FORM)
+        yield NO_FORM
     for row in rows:
         question, answer = _text(row.get("question")), _text_or_number(row.get("answer"))
         if kind == "unanswerable":
@@ -108,9 +95,9 @@ def read(reply: str, *, kind: Kind, source: Source) -> Iterator[Written | Droppe
         else:
             quotes = _places(row.get("quotes"), source.text)
         if not question or not (answer or kind == "unanswerable"):
-            yield Dropped(question, NO_FORM)
+            yield NO_FORM
         elif len(quotes) < QUOTES[kind]:
-            yield Dropped(question, NO_QUOTE)
+            yield NO_QUOTE
         else:
             yield Written(question, answer, kind, tuple(quotes), source)
 
