@@ -294,12 +294,6 @@ def test_a_reply_that_cannot_be_read_is_asked_for_once_more_then_reported_and_ne
     assert [row["step"] for row in kept(tmp_path)].count("judge") == 4  # what was paid for counts, whatever it says
 
 
-def test_one_odd_reply_costs_one_more_call_and_no_question() -> None:
-    judge = Replying(["well"])
-    assert judged(evaluate(LANGCHAIN.pipeline(draft=judge)[0], QUESTIONS, judge=True)) == JUDGED
-    assert len(judge.prompts) == 3
-
-
 @pytest.mark.parametrize("finish_reason", ["length", "content_filter"])
 def test_a_judge_that_gives_no_reply_says_why(finish_reason: str) -> None:
     calls = Calls([])

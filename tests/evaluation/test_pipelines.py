@@ -160,22 +160,6 @@ def _by_strategy(done: Evaluation) -> dict[str, Any]:
 
 
 @everywhere
-def test_three_strategies_share_a_draft_and_a_reading(framework: Framework) -> None:
-    pipeline = framework.over(DECLINED)
-    by = _by_strategy(evaluate(pipeline, ONE))
-    assert [(by[name].answer, by[name].route, by[name].answerable) for name in STRATEGIES] == [
-        ("unanswerable", "rag", False),
-        (FOUND, "long_context", True),
-        (FOUND, "long_context", True),
-    ]
-    assert sorted(framework.model(pipeline).steps) == ["long_context", "rag"]
-    assert by["rag"].score == 0 < by["self_route"].score == by["long_context"].score
-    assert [look.step for look in by["self_route"].paid] == ["rag", "long_context"]
-    for name in ("rag", "self_route"):
-        assert [passage.text for passage in by[name].passages] == list(PASSAGE_TEXTS)
-
-
-@everywhere
 @pytest.mark.parametrize("scenario", [PLAIN, DECLINED, NOTHING_RETRIEVED], ids=str)
 def test_self_route_is_the_pipeline_as_it_is(framework: Framework, scenario: Scenario) -> None:
     one = _by_strategy(evaluate(framework.over(scenario), ONE))["self_route"]
@@ -198,14 +182,6 @@ def test_both_frameworks_come_to_the_same(scenario: Scenario, usage: bool) -> No
         for by in given
     )
     assert chain == engine
-
-
-@everywhere
-def test_long_context_pays_for_no_draft(framework: Framework) -> None:
-    pipeline = framework.over(DECLINED)
-    one = _by_strategy(evaluate(pipeline, ONE, strategies=["long_context"]))["long_context"]
-    assert framework.model(pipeline).steps == ["long_context"]
-    assert one.input_tokens == len(framework.model(pipeline).calls[0].prompt.split())
 
 
 @everywhere
@@ -291,18 +267,6 @@ def test_a_structured_reply_is_no_reply_in_text(framework: Framework, tmp_path: 
     assert model.steps == ["rag", "rag"]
 
 
-@everywhere
-def test_many_threads_ask_once_for_each_question(framework: Framework) -> None:
-    pipeline = framework.over(DECLINED, delay=0.001)
-    rows = [{"question": f"{QUESTION} In {year}?", "answers": ["Ms Okafor"]} for year in range(24)]
-    done = evaluate(pipeline, rows, concurrency=8)
-    assert not done.failures
-    assert len(done.results) == 72
-    assert sorted(framework.model(pipeline).steps) == ["long_context"] * 24 + ["rag"] * 24
-    prompts = {call.prompt for call in framework.model(pipeline).calls}
-    assert len(prompts) == 48
-
-
 def _retrying(model: Any) -> Any:
     return model.with_retry(stop_after_attempt=2, wait_exponential_jitter=False)
 
@@ -332,19 +296,6 @@ def test_a_wrapped_model_is_kept_as_it_is_wrapped(wrap: Callable[[Any], Any], tm
     assert (by["self_route"].answer, total) == (given["answer"], given["usage"]["total_tokens"])
     silent = Scripted(label="m")
     assert _by_strategy(evaluate(chain(silent), ONE, folder=tmp_path)) == by
-
-
-@pytest.mark.parametrize("name", ["bind", "config", "retries", "configurable"])
-def test_a_wrapped_model_is_kept_structured(name: str, tmp_path: Path) -> None:
-    def asked(label: str) -> list[str]:
-        model = ReportingScripted(draft=(NO_REPORT,), final=(REPORT,), usage=True, label=label)
-        chain = langchain_parts.a_chain(llm=WRAPPED[name](model), answerability="structured")
-        by = _by_strategy(evaluate(chain, ONE, folder=tmp_path))
-        assert [by[strategy].answer for strategy in STRATEGIES] == ["unanswerable", "Ms Okafor.", "Ms Okafor."]
-        return sorted(model.steps)
-
-    both_steps = ["long_context", "rag"]
-    assert [asked(label) for label in ("one", "one", "another")] == [both_steps, [], both_steps]
 
 
 def test_a_function_is_kept_under_a_name(tmp_path: Path) -> None:
@@ -459,26 +410,6 @@ def test_an_error_of_the_server_is_a_failure_and_nothing_is_kept(
 
 
 @both
-def test_structured_over_the_wire(framework: Framework, server: LoopbackServer, tmp_path: Path) -> None:
-    def answer(request: Request) -> Reply:
-        text = REPORT if WHOLE in request.prompt else NO_REPORT
-        call = request.body["tools"][0]["function"]["name"] if "tools" in request.body else None
-        return Reply(text, call=call)
-
-    server.answer = answer
-    own = {"is_function_calling_model": True} if framework is LLAMAINDEX else {}
-
-    def pipeline(**options: Any) -> Any:
-        return framework.make(llm=framework.openai(server, **own, **options), answerability="structured")
-
-    by = _by_strategy(evaluate(pipeline(), ONE, folder=tmp_path))
-    assert [by[name].answer for name in STRATEGIES] == ["unanswerable", "Ms Okafor.", "Ms Okafor."]
-    assert len(server.book) == 2
-    total = by["self_route"].input_tokens + by["self_route"].output_tokens
-    assert total == framework.ask(pipeline())["usage"]["total_tokens"]
-
-
-@both
 def test_a_prompt_that_is_too_long_is_asked_again_with_less(framework: Framework) -> None:
     error = ValueError(
         "This model's maximum context length is 40 tokens. However, your messages resulted in 60 tokens."
@@ -505,7 +436,6 @@ def test_a_cap_holds(framework: Framework, server: LoopbackServer, tmp_path: Pat
     assert not evaluate(_over(framework, server), ONE, folder=tmp_path, max_cost=1).stopped
 
 
-@pytest.mark.parametrize("folder", [False, True])
 @pytest.mark.parametrize(
     ("wrap", "stops"),
     [
@@ -517,11 +447,9 @@ def test_a_cap_holds(framework: Framework, server: LoopbackServer, tmp_path: Pat
     ],
     ids=["config", "retry", "bind", "all", "others"],
 )
-def test_a_chain_is_evaluated_within_its_bindings(
-    wrap: Callable[[Any, Any], Any], stops: bool, folder: bool, tmp_path: Path
-) -> None:
+def test_a_chain_is_evaluated_within_its_bindings(wrap: Callable[[Any, Any], Any], stops: bool, tmp_path: Path) -> None:
     given, ledger = LANGCHAIN.over(DECLINED), SelfRouteLedger()
-    result = evaluate(wrap(given, ledger), ONE, folder=tmp_path if folder else None)
+    result = evaluate(wrap(given, ledger), ONE, folder=tmp_path)
     expected = evaluate(LANGCHAIN.over(DECLINED), ONE)
     assert [(one.answer, one.route, one.input_tokens) for one in result.results] == [
         (one.answer, one.route, one.input_tokens) for one in expected.results

@@ -152,23 +152,6 @@ def test_a_call_that_did_not_end_is_told_only_once_and_another_versions_note_is_
             assert "$0.0200 in all, $0.0200 of it expected for 2 on their way" in replies.summary
 
 
-def test_threads_that_ask_the_same_at_once_pay_for_one_reply() -> None:
-    replies, waiting = Replies(), threading.Barrier(8, timeout=10)
-    asked = []
-
-    def model() -> Reply:
-        asked.append(1)
-        return Reply("reply", 1, 1)
-
-    def ask(_: int) -> str:
-        waiting.wait()
-        return replies.get("a", model, step="rag", price=a_cent).text
-
-    with ThreadPoolExecutor(8) as threads:
-        assert list(threads.map(ask, range(8))) == ["reply"] * 8
-    assert len(asked) == 1
-
-
 def test_nothing_is_remembered_of_who_asked_and_failures_are_asked_again_one_at_a_time() -> None:
     replies, waiting, at_once, most = Replies(), threading.Barrier(8, timeout=10), [0], [0]
 
@@ -193,16 +176,6 @@ def test_nothing_is_remembered_of_who_asked_and_failures_are_asked_again_one_at_
     assert (most, replies.asked, len(replies._asking)) == ([1], 1, 0)
 
 
-def test_what_fails_is_not_kept_and_is_asked_again(tmp_path: Path) -> None:
-    def fails() -> Reply:
-        raise TimeoutError
-
-    replies = Replies(tmp_path)
-    with pytest.raises(TimeoutError):
-        replies.get("a", fails, step="rag", price=a_cent)
-    assert get(replies, "a", PricedModel()).text == "reply 1"
-
-
 def test_nothing_is_asked_that_could_pass_the_cap() -> None:
     replies, model = Replies(max_cost=Decimal("0.025")), PricedModel()
     get(replies, "a", model)
@@ -211,12 +184,6 @@ def test_nothing_is_asked_that_could_pass_the_cap() -> None:
         get(replies, "c", model)
     assert get(replies, "a", model).text == "reply 1"
     assert model.asked == 2
-
-
-def test_what_earlier_runs_spent_counts_towards_the_cap(tmp_path: Path) -> None:
-    get(Replies(tmp_path), "a", PricedModel())
-    with pytest.raises(CostCapError, match="which earlier runs count towards"):
-        get(Replies(tmp_path, max_cost=CENT), "b", PricedModel())
 
 
 KILLED = """
@@ -337,12 +304,6 @@ def test_a_reply_that_no_file_can_hold_as_it_is_is_kept_all_the_same(tmp_path: P
             reply = replies.get("a", lambda: Reply("yes \ud83d", model().input_tokens, 1), step="rag", price=a_cent)
             assert reply.text == "yes \ud83d"
     assert model.asked == 1
-
-
-def test_replies_without_a_price_are_counted() -> None:
-    replies = Replies()
-    get(replies, "a", PricedModel(None))
-    assert (replies.spending.unpriced, replies.spending.spent) == (1, 0)
 
 
 def test_a_folder_that_can_not_be_used_says_so(tmp_path: Path) -> None:

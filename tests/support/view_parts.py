@@ -4,12 +4,41 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 from look_parts import a_look, a_question
 from selfroute.evaluation.looks import Failure, Look, Passage
 from selfroute.evaluation.results import Evaluation
+
+
+class Page(HTMLParser):
+    """The elements of a page, and the texts in each kind."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: dict[str, list[str]] = {}
+        self._open = ""
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        self._open = tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts.setdefault(self._open, []).append(data)
+
+    @property
+    def marks(self) -> list[str]:
+        return [attributes["data-marks"] or "" for tag, attributes in self.tags if tag == "article"]
+
+    def shape(self) -> list[tuple[str, tuple[str, ...]]]:
+        """The elements with the names of their attributes."""
+        return [(tag, tuple(attributes)) for tag, attributes in self.tags]
+
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\u2028{{ 7*7 }} \" onmouseover='alert(1)'"
 MINUTES = f"It began at nine. {'They spoke of tea. ' * 400}Ms Okafor chaired it. {'They spoke of rain. ' * 400}"
