@@ -106,17 +106,16 @@ def with_choices(question: Question) -> str:
     return "\n".join(filter(None, (question.question, choice_lines(question.choices))))
 
 
-def score_of(question: Question, answer: str, *, declined: bool, metric: str | None = None) -> float:
-    """Return the score of an answer by the question's own metric, or another one, from 0 to 1.
+def score_of(question: Question, answer: str, *, declined: bool) -> float:
+    """Return the score of an answer by the question's own metric, from 0 to 1.
 
     Where the text has no answer, a decline scores 1 and all else 0, as in SQuAD.
     """
-    name = metric or question.metric
-    squad = name.startswith("squad")
+    squad = question.metric.startswith("squad")
     if declined:  # whatever it says besides; in SQuAD an empty answer says that there is none
         answer = "" if squad else "unanswerable"
     if question.answers or squad:
-        return METRICS[name](answer, question.answers)
+        return METRICS[question.metric](answer, question.answers)
     return float(declined)
 
 

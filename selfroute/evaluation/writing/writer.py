@@ -21,7 +21,6 @@ from selfroute.evaluation.writing.written import (
     TWICE,
     Source,
     Written,
-    cut_in_the_middle,
     is_known,
     read,
     spaced,
@@ -110,7 +109,7 @@ class Writer:
         asker.check("write")
         self._asker, self._sources, self._at_once = asker, sources, at_once
         self._parts = {source: _parts(source.text, room) for source in sources}
-        self._cut = {source: cut_in_the_middle(source.text, room) if room else source.text for source in sources}
+        self._cut = {source: _both_ends(source.text, room) for source in sources}
 
     def write(self, counts: Mapping[Kind, int], *, on_progress: Callable[[int], object] = lambda _: None) -> Outcome:
         """Write questions.
@@ -271,3 +270,11 @@ def _parts(text: str, room: int | None) -> Sequence[str]:
     while any(count_tokens(part) > room for part in windows(text, parts)):
         parts += 1
     return windows(text, parts)
+
+
+def _both_ends(text: str, room: int | None) -> str:
+    """Return a text without its middle if it does not fit, as LongBench cuts; both ends are about equally long."""
+    if room is None or count_tokens(text) <= room:
+        return text
+    first, *_, last = _parts(text, room // 2)
+    return first + last

@@ -13,7 +13,6 @@ from selfroute.citations.quotes import places_of
 from selfroute.evaluation.metrics import set_f1
 from selfroute.evaluation.writing.prompts import QUOTES, Kind
 from selfroute.languages.words import UNSPACED, words_of
-from selfroute.usage.tokens import count_tokens
 
 _MOST_QUOTES, _LONGEST = 10, 2_000
 _ALIKE = 0.8
@@ -167,22 +166,3 @@ def windows(text: str, parts: int) -> Sequence[str]:
         bounds.append(next((at + 1 for at in (line, word) if 0 <= at < limit), near))
     bounds.append(len(text))
     return [text[start:end] for start, end in pairwise(bounds) if text[start:end].strip()]
-
-
-def cut_in_the_middle(text: str, max_tokens: int) -> str:
-    """Leave out the middle of a text that is too long, as LongBench does; both ends stay, equally long.
-
-    Args:
-        text: The text.
-        max_tokens: How many tokens it may have. The kept text is at most 0.2 % shorter than it could be.
-    """
-    if count_tokens(text) <= max_tokens:
-        return text
-    fits, too_long = 0, len(text) // 2 + 1  # characters of each end
-    while too_long - fits > 1 + fits // 500:
-        middle = (fits + too_long) // 2
-        if count_tokens(text[:middle] + text[len(text) - middle :]) <= max_tokens:
-            fits = middle
-        else:
-            too_long = middle
-    return text[:fits] + text[len(text) - fits :]
