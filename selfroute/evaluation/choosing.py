@@ -139,7 +139,7 @@ def choose(evidence: Evidence, among: Collection[int], *, token_share: float | N
     Returns:
         The rule; the one with the fewest tokens if none fits the budget.
     """
-    compared = _Compared(evidence, sorted(among), token_share)
+    compared = _Sample(evidence, sorted(among), token_share)
     fitting = [rule for rule in evidence.rules if rule == Rule.default(rule.strategy) and compared.fits(rule)]
     if not fitting:
         return min(evidence.rules, key=compared.share)
@@ -151,7 +151,7 @@ def choose(evidence: Evidence, among: Collection[int], *, token_share: float | N
     return PUBLISHED if keep and compared.fits(PUBLISHED) else simple
 
 
-class _Compared:
+class _Sample:
     """The rules on the questions to choose by."""
 
     def __init__(self, evidence: Evidence, among: Sequence[int], token_share: float | None) -> None:

@@ -29,7 +29,7 @@ def save(evaluation: Record, folder: str | Path) -> None:
     """
     folder = Path(folder)
     questions = browsed(evaluation)
-    evaluation = replace(evaluation, excerpts=tuple(each for one in questions for each in one.evidence.excerpts))
+    evaluation = replace(evaluation, excerpts=tuple(each for one in questions for each in one.places.excerpts))
     make_folder(folder / "tables")
     save_results(evaluation, folder)
     write(folder / "report.html", html(evaluation, questions=questions), errors="replace")

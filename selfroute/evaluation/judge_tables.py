@@ -10,10 +10,9 @@ from statistics import fmean
 from selfroute.errors import InputError
 from selfroute.evaluation.looks import TITLES, Key, Look, OtherGrade
 from selfroute.evaluation.record import Record
-from selfroute.evaluation.table import Cell, Table
+from selfroute.evaluation.table import Cells, Table
 
 _SAMPLE, _LONGEST = 24, 500  # grades, and characters of a text
-Row = tuple[Cell, ...]
 
 
 def judged_sample(evaluation: Record) -> Table | None:
@@ -25,7 +24,7 @@ def judged_sample(evaluation: Record) -> Table | None:
     if not found:
         return None
     drawn = sorted(found, key=lambda name: sha256(repr(name).encode(errors="surrogatepass")).digest())[:_SAMPLE]
-    rows: list[Row] = []
+    rows: list[Cells] = []
     for name in sorted(drawn):
         look, question = found[name], questions[name[0]]
         texts = (question.question, " | ".join(question.answers), look.answer.strip())
@@ -59,7 +58,7 @@ def judge_agreement(evaluation: Record) -> Table | None:
     groups = {"all": pairs, "without those by rule": [pair for pair in pairs if pair[0].shown.judged_by == "model"]}
     for strategy in dict.fromkeys(each.strategy for each, _ in pairs):
         groups[TITLES[strategy]] = [pair for pair in pairs if pair[0].strategy == strategy]
-    rows: list[Row] = []
+    rows: list[Cells] = []
     for name, group in groups.items():
         if group:
             both = [(each.judged or 0.0, grade) for each, grade in group]

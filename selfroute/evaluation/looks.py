@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import reduce
+from operator import add
 from typing import Literal
 
 from selfroute.effects import Route
+from selfroute.usage.counts import Cost, StepUsage, Usage
 
 Key = tuple[str, str]
 """A question's data set and its id in there, as in `Question.key`."""
@@ -51,6 +54,7 @@ MOST_DOUBT = 90
 """The highest bound of the confidence that can be replayed: sections are asked after each draft below it."""
 SECTIONS = 4_000
 """The tokens of sections that are tried, unless the pipeline has its own."""
+_UNPRICED = Cost(None, "no price was known")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +126,12 @@ class Look:
         """The step as answers name it."""
         return ROUTES[self.step]
 
+    @property
+    def usage(self) -> StepUsage:
+        """The tokens and the cost of this step."""
+        cost = _UNPRICED if self.cost is None else Cost(Decimal(self.cost))
+        return StepUsage(self.input_tokens, self.output_tokens, cost=cost)
+
 
 def by_question(looks: Iterable[Look]) -> Mapping[Key, Mapping[Step, Sequence[Look]]]:
     """Return the looks at each question, by step; those at sections in the order of their readings."""
@@ -184,20 +194,24 @@ class Result:
         return self.paid[0].passages
 
     @property
+    def usage(self) -> Usage:
+        """The tokens and the cost of all steps that ran."""
+        return reduce(add, (Usage.of(look.route, look.usage) for look in self.paid))
+
+    @property
     def input_tokens(self) -> int:
         """The input tokens of all steps that ran."""
-        return sum(look.input_tokens for look in self.paid)
+        return self.usage.input_tokens
 
     @property
     def output_tokens(self) -> int:
         """The output tokens of all steps that ran."""
-        return sum(look.output_tokens for look in self.paid)
+        return self.usage.total_tokens - self.usage.input_tokens
 
     @property
     def cost(self) -> Decimal | None:
         """What all steps that ran cost in US dollars; None if a price is not known."""
-        costs = [look.cost for look in self.paid]
-        return None if None in costs else sum((Decimal(cost) for cost in costs if cost), Decimal(0))
+        return self.usage.cost.dollars
 
     @property
     def seconds(self) -> float:

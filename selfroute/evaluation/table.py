@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from math import isfinite
 
 Cell = str | int | float | None
+Cells = tuple[Cell, ...]
 _UNKNOWN = "-"
 _NUMBER = re.compile(r"[-+]?[\d,]*\.?\d+")
 _CONTROL = {code: None for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
@@ -28,7 +29,7 @@ class Table:
     name: str
     title: str
     columns: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    rows: tuple[Cells, ...]
     notes: tuple[str, ...] = ()
 
 

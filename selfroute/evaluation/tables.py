@@ -15,10 +15,8 @@ from selfroute.evaluation.looks import TITLES, Measure, Result, Strategy
 from selfroute.evaluation.record import Record
 from selfroute.evaluation.replay import GRADED
 from selfroute.evaluation.statistics import Units
-from selfroute.evaluation.table import Cell, Table
+from selfroute.evaluation.table import Cells, Table
 from selfroute.evaluation.trials import frontier_of
-
-Row = tuple[Cell, ...]
 
 
 def tables(evaluation: Record) -> list[Table]:
@@ -50,8 +48,7 @@ class _Compared:
 
     def token_share(self, name: Strategy) -> float | None:
         """Return the tokens of a strategy in per cent of the long context's."""
-        whole = sum(each.input_tokens + each.output_tokens for each in self.by.get("long_context", ()))
-        taken = sum(each.input_tokens + each.output_tokens for each in self.by[name])
+        whole, taken = (sum(each.usage.total_tokens for each in self.by.get(one, ())) for one in ("long_context", name))
         return 100 * taken / whole if whole else None
 
     def dollars(self, name: Strategy) -> Decimal | None:
@@ -80,7 +77,7 @@ def own_metric(compared: _Compared) -> Table | None:
 
 
 def _main(compared: _Compared, measure: Measure, name: str, notes: tuple[str, ...]) -> Table:
-    rows: list[Row] = []
+    rows: list[Cells] = []
     for strategy, results in compared.by.items():
         if not results:
             continue
@@ -97,7 +94,7 @@ def _main(compared: _Compared, measure: Measure, name: str, notes: tuple[str, ..
 
 def differences(compared: _Compared) -> Table | None:
     """Make the table of paired differences to RAG alone and to the long context."""
-    rows: list[Row] = []
+    rows: list[Cells] = []
     for other in ("rag", "long_context"):
         for name in compared.by:
             if name == other or other not in compared.by or not compared.questions:
@@ -126,7 +123,7 @@ def abstention(compared: _Compared) -> Table | None:
     known = [decline_is_right(question) for question in compared.questions]
     if not known:
         return None
-    rows: list[Row] = []
+    rows: list[Cells] = []
     for name, results in compared.by.items():
         right = [value >= 50 for value in compared.values(name)]  # noqa: PLR2004 - half of it
         counts = Counter(
@@ -151,7 +148,7 @@ ABSTENTION = ("right answer", "right abstention", "over-refusal", "unsupported")
 def frontier(compared: _Compared) -> Table | None:
     """Make the table of every bound that can be replayed, the cheapest first."""
     points = frontier_of(compared.evaluation)
-    rows: list[Row] = [
+    rows: list[Cells] = [
         (
             TITLES[rule.strategy],
             ", ".join(map(str, rule.doubt_below)) if rule.strategy in GRADED else "",
@@ -176,7 +173,7 @@ def parts(compared: _Compared) -> Table | None:
             if name:
                 groups[kind, name].append(number)
     several = {kind for kind, count in Counter(kind for kind, _ in groups).items() if count > 1}
-    rows: list[Row] = []
+    rows: list[Cells] = []
     for (kind, name), numbers in groups.items():
         if kind in several:
             means = (float(np.mean([compared.values(each)[number] for number in numbers])) for each in compared.by)
@@ -189,7 +186,7 @@ def parts(compared: _Compared) -> Table | None:
 
 def costs(compared: _Compared) -> Table | None:
     """Make the table of tokens, dollars and time."""
-    rows: list[Row] = []
+    rows: list[Cells] = []
     for name, results in compared.by.items():
         if results:
             tokens = (sum(each.input_tokens for each in results), sum(each.output_tokens for each in results))

@@ -86,8 +86,7 @@ def _graded(look: Look, measure: Measure) -> GradedLook | None:
     if quality is None:
         return None
     dollars = None if look.cost is None else float(look.cost)
-    tokens = look.input_tokens + look.output_tokens
-    return GradedLook(quality, tokens, look.declined, look.prospect, look.confidence, dollars)
+    return GradedLook(quality, look.usage.total_tokens, look.declined, look.prospect, look.confidence, dollars)
 
 
 def value_of(look: GradedLook, answerable: bool | None, price_of_wrong: float = 1.0) -> float:  # noqa: FBT001 - data

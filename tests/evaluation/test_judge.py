@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,22 +14,20 @@ from pydantic import Field
 
 import langchain_parts
 import llamaindex_parts
+from evaluation_parts import STRATEGIES, evaluate, kept
 from judge_parts import grade, is_judging, read
 from look_parts import a_look, a_question
 from scenarios import WHOLE
 from selfroute.answerability.ending import Ending
 from selfroute.errors import ConfigurationError, NoReplyError
 from selfroute.evaluation.asker import Asker
-from selfroute.evaluation.evaluating import evaluate as evaluate_all
 from selfroute.evaluation.judge import ModelJudge
 from selfroute.evaluation.replies import Replies
-from selfroute.evaluation.replies_file import FILE
 from selfroute.evaluation.results import Evaluation
 from selfroute.usage.account import Tally
 from selfroute.usage.counts import StepUsage
 from selfroute.usage.prices import PricedModel
 
-STRATEGIES = ("rag", "self_route", "long_context")
 CHAIR, TEA, UNASKED = "Who chaired the meeting?", "What was served?", "Who left early?"
 QUESTIONS = [
     {"question": CHAIR, "answers": ["Ms Okafor"]},
@@ -50,16 +47,6 @@ JUDGED = {
     ("3", "long_context"): (0.0, "rule"),
     ("3", "self_route"): (0.0, "rule"),
 }
-
-
-def evaluate(pipeline: Any, questions: Any, **options: Any) -> Evaluation:
-    """Evaluate without sections, which these documents are too short for."""
-    return evaluate_all(pipeline, questions, **{"strategies": STRATEGIES, **options})
-
-
-def kept(folder: Path) -> list[dict[str, Any]]:
-    """The replies that a folder keeps."""
-    return [row for line in (folder / FILE).read_text().splitlines() if "text" in (row := json.loads(line))]
 
 
 def answer(prompt: str) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from llama_index.llms.openai_like import OpenAILike
 
 import langchain_parts
 import llamaindex_parts
+from evaluation_parts import STRATEGIES, evaluate, kept
 from langchain_selfroute import SelfRouteChain, SelfRouteLedger
 from llamaindex_parts import ScriptedLLM
 from llamaindex_selfroute import SelfRouteQueryEngine, StoredDocuments
@@ -28,7 +29,6 @@ from llamaindex_stores_parts import declining, only, simple, split
 from loopback import LoopbackServer, Reply, Request
 from scenarios import DECLINED, FINAL, FOUND, NOTHING_RETRIEVED, PASSAGE_TEXTS, PLAIN, QUESTION, WHOLE, Scenario
 from selfroute.errors import ConfigurationError
-from selfroute.evaluation.evaluating import evaluate as evaluate_all
 from selfroute.evaluation.replies_file import FILE
 from selfroute.evaluation.results import Evaluation
 from structured_parts import Calling, Reporting
@@ -37,17 +37,6 @@ pytestmark = pytest.mark.usefixtures("frozen")
 
 KEY = "sk-proj-0123456789abcdefghijklmnop"
 ONE = [{"question": QUESTION, "answers": ["Ms Okafor"]}]
-STRATEGIES = ("rag", "self_route", "long_context")
-
-
-def evaluate(pipeline: Any, questions: Any, **options: Any) -> Evaluation:
-    """Evaluate without sections, which these documents are too short for."""
-    return evaluate_all(pipeline, questions, **{"strategies": STRATEGIES, **options})
-
-
-def kept(folder: Path) -> list[dict[str, Any]]:
-    """The replies that a folder keeps."""
-    return [row for line in (folder / FILE).read_text().splitlines() if "text" in (row := json.loads(line))]
 
 
 REPORT = json.dumps({"answerable": True, "answer": "Ms Okafor."})
@@ -55,10 +44,6 @@ NO_REPORT = json.dumps({"answerable": False, "answer": ""})
 
 
 Scripted = langchain_parts.ScriptedModel
-
-
-class ReportingScripted(Reporting):
-    """A model with structured output."""
 
 
 def _chain(**fields: Any) -> SelfRouteChain:
@@ -125,7 +110,7 @@ LANGCHAIN = Framework(
     lambda passages: langchain_parts.ListRetriever(passages=passages),
     lambda chain: chain.llm,
     lambda chain: chain.invoke(QUESTION),
-    ReportingScripted,
+    Reporting,
     _chat_openai,
 )
 
@@ -231,7 +216,7 @@ def test_what_differs_is_asked_for_itself(framework: Framework, change: dict[str
 
 
 REPORTING = {
-    "langchain": (LANGCHAIN, ReportingScripted),
+    "langchain": (LANGCHAIN, Reporting),
     "llamaindex": (LLAMAINDEX, Calling),
     "llamaindex in words": (LLAMAINDEX, ScriptedLLM),
 }
@@ -454,7 +439,9 @@ def test_a_chain_is_evaluated_within_its_bindings(wrap: Callable[[Any, Any], Any
     assert [(one.answer, one.route, one.input_tokens) for one in result.results] == [
         (one.answer, one.route, one.input_tokens) for one in expected.results
     ]
-    assert ledger.to_dict()["queries"] == 2  # the draft, and the documents
+    figures = ledger.to_dict()
+    assert figures["queries"] == 2  # the draft, and the documents
+    assert figures["tokens"]["total_tokens"] == sum(one.input_tokens + one.output_tokens for one in result.looks)
     if stops:
         assert [call.options["stop"] for call in given.llm.calls] == [["."], ["."]]
     assert given.llm.steps == ["rag", "long_context"]

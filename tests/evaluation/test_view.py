@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from look_parts import a_question
 from selfroute import Ledger
 from selfroute.errors import InputError
 from selfroute.evaluation.pages.browsing import Asked, browsed
-from selfroute.evaluation.pages.evidence import Shown
+from selfroute.evaluation.pages.places import Shown
 from selfroute.evaluation.pages.report import html
 from selfroute.evaluation.pages.rows import read_rows
 from selfroute.evaluation.pages.view import figures_of, view
@@ -98,7 +99,7 @@ def test_documents_are_read_as_frameworks_and_people_write_them(tmp_path: Path, 
     row = json.loads(json.dumps(row, default=str))
     ([asked], _) = read_rows(write_rows(tmp_path / "rows.jsonl", [row]))
     assert [each.text for each in asked.passages] == ["It ended at noon."]
-    assert [each.before for each in asked.evidence.excerpts] == ["It ended at noon."]
+    assert [each.before for each in asked.places.excerpts] == ["It ended at noon."]
 
 
 def test_the_least_that_people_keep_of_a_result_is_shown(tmp_path: Path) -> None:
@@ -166,9 +167,17 @@ def test_an_evaluation_is_shown_as_it_was_saved(tmp_path: Path) -> None:
     assert page.marks == ["", "lost", "gained disagree", "failed"]
     assert '<mark class="refusal">The text does not say</mark>' in text
     assert re.search(r"<mark>[^<]*It ended at noon\.</mark>", text)  # the excerpt, without the document
-    assert browsed(Evaluation.load(tmp_path))[0].evidence == browsed(evaluation)[0].evidence
+    assert browsed(Evaluation.load(tmp_path))[0].places == browsed(evaluation)[0].places
     assert 'href="report.html"' in text
     assert "figures are those of Self-Route" in unescape(text)
+    assert "Not everything was asked" not in text
+
+
+def test_both_pages_say_why_a_run_ended_early(tmp_path: Path) -> None:
+    stopped = replace(an_evaluation_to_view(), stopped="the cap")
+    stopped.save(tmp_path)
+    for text in (view(tmp_path), html(stopped)):
+        assert "<strong>Not everything was asked:</strong> the cap" in text
 
 
 @pytest.mark.parametrize(

@@ -223,5 +223,5 @@ def test_a_row_that_is_looked_at_shows_the_page_and_what_stands_around_it(tmp_pa
     row = {**a_row(), "context": [context], "citations": [{**cited, "text": TEXT[AT:]}]}
     (tmp_path / "rows.jsonl").write_text(json.dumps(row))
     ([asked], _) = read_rows(tmp_path / "rows.jsonl")
-    (excerpt,) = asked.evidence.excerpts
+    (excerpt,) = asked.places.excerpts
     assert (excerpt.source, excerpt.before) == ("May, p. 3", TEXT[:AT])

@@ -8,14 +8,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
-from selfroute.answerability import declines_anywhere
-from selfroute.evaluation.looks import ROUTES as STEP_ROUTES
+from selfroute.answerability import Verdict, declines_anywhere
 from selfroute.evaluation.looks import TITLES, Failure, Key, Measure, Passage, Result
 from selfroute.evaluation.pages.bars import Bar, bars_of
-from selfroute.evaluation.pages.evidence import ROUTED, Evidence, Shown, find_evidence
+from selfroute.evaluation.pages.places import ROUTED, Places, Shown, find_places
 from selfroute.evaluation.questions import Question
 from selfroute.evaluation.record import Record
-from selfroute.usage.counts import STEPS
 
 MOST = 1000
 """Questions on a page; with many more, a browser could hardly open it."""
@@ -53,14 +51,14 @@ class Asked:
         answers: The answers, the one that it is listed with first.
         failures: The steps that could not be finished, each with its error.
         judged: Whether scores are a judge's grades.
-        evidence: Where the answers stand.
+        places: Where the answers stand.
     """
 
     question: Question
     answers: Sequence[Shown]
     failures: Sequence[Failure] = ()
     judged: bool = False
-    evidence: Evidence = field(default_factory=Evidence)
+    places: Places = field(default_factory=Places)
 
     @property
     def main(self) -> Shown | None:
@@ -128,14 +126,14 @@ def browsed(evaluation: Record) -> list[Asked]:
         failures[failure.dataset, failure.id].append(failure)
     measure = evaluation.measure
     asked = [(one, _shown(results[one.key], measure)) for one in evaluation.questions]
-    evidence = find_evidence(
+    places = find_places(
         (
             (one, shown, next((each.passages for each in shown if each.passages), ())[:_MOST_PASSAGES])
             for one, shown in asked
         ),
         evaluation.excerpts,
     )
-    return [Asked(one, shown, failures[one.key], measure == "judged", evidence[one.key]) for one, shown in asked]
+    return [Asked(one, shown, failures[one.key], measure == "judged", places[one.key]) for one, shown in asked]
 
 
 def _by_question(results: Iterable[Result]) -> Mapping[Key, list[Result]]:
@@ -153,34 +151,22 @@ def _shown(results: Sequence[Result], measure: Measure) -> list[Shown]:
 
 def _answer(result: Result, whole: Result | None, measure: Measure) -> Shown:
     judged, draft = measure == "judged", result.paid[0]
-    usage: dict[str, Any] = dict.fromkeys(STEPS)
-    for look in result.paid:
-        counts = usage[STEP_ROUTES[look.step]] or {"input_tokens": 0, "output_tokens": 0}
-        added = {name: counts[name] + getattr(look, name) for name in ("input_tokens", "output_tokens")}
-        usage[STEP_ROUTES[look.step]] = {**added, "cached_tokens": 0}
-    usage |= {
-        "total_tokens": result.input_tokens + result.output_tokens,
-        "cost": None if result.cost is None else f"{result.cost:f}",
-        "long_context_only": whole and whole.input_tokens,
-        "cost_long_context_only": None if whole is None or whole.cost is None else f"{whole.cost:f}",
-    }
-    has_draft = STEP_ROUTES[draft.step] == "rag"
-    doubted = not draft.declined and len(result.paid) > 1
-    signal = "sentinel" if draft.declined else "doubt" if doubted else "answered"
-    decision = {
-        "declined": draft.declined,
-        "signal": signal,
-        "evidence": declines_anywhere(draft.answer).evidence if draft.declined else "",
-        "prospect": draft.prospect,
-        "confidence": draft.confidence,
-    }
+    usage = result.usage.compared(whole.input_tokens, whole.usage.cost) if whole else result.usage
+    has_draft = draft.route == "rag"
+    verdict = Verdict(
+        draft.declined,
+        "sentinel" if draft.declined else "doubt" if len(result.paid) > 1 else "answered",
+        declines_anywhere(draft.answer).evidence if draft.declined else "",
+        draft.prospect,
+        draft.confidence,
+    )
     return Shown(
         result.strategy,
         result.answer,
         result.route,
         result.answerable,
-        decision if has_draft else {},
-        usage,
+        verdict.as_dict() if has_draft else {},
+        usage.as_dict(),
         draft.answer if has_draft else None,
         result.passages,
         any(look.cut for look in result.paid),

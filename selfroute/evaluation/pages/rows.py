@@ -10,7 +10,7 @@ from selfroute.documents.pages import placing_of
 from selfroute.errors import InputError
 from selfroute.evaluation.looks import Excerpt, Failure, Passage
 from selfroute.evaluation.pages.browsing import Asked
-from selfroute.evaluation.pages.evidence import Evidence, Shown, around
+from selfroute.evaluation.pages.places import Places, Shown, around
 from selfroute.evaluation.questions import Question
 from selfroute.kept import rows
 from selfroute.usage.counts import STEPS
@@ -51,10 +51,8 @@ def read_rows(path: Path) -> tuple[list[Asked], list[str]]:
                     found.append(Asked(question, (), [Failure(file.stem, name, "rag", str(row["error"]))]))
                 else:
                     answer = _answer(row)
-                    evidence = Evidence(
-                        list(_excerpts(row, question)), [[(one.text, False)] for one in answer.passages]
-                    )
-                    found.append(Asked(question, [answer], evidence=evidence))
+                    places = Places(list(_excerpts(row, question)), [[(one.text, False)] for one in answer.passages])
+                    found.append(Asked(question, [answer], places=places))
         except InputError:
             if not path.is_dir() or seen:
                 raise

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from selfroute.errors import InputError
-from selfroute.evaluation.pages.evidence import Piece, pieces
+from selfroute.evaluation.pages.places import Piece, pieces
 from selfroute.evaluation.pages.rendering import render
 from selfroute.evaluation.questions import load_questions
 from selfroute.evaluation.writing.written import Written

@@ -84,7 +84,7 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class Places:
     """Where the answers to a question stand.
 
     Attributes:
@@ -96,9 +96,9 @@ class Evidence:
     passages: Sequence[Sequence[Piece]] = ()
 
 
-def find_evidence(
+def find_places(
     asked: Iterable[tuple[Question, Sequence[Shown], Sequence[Passage]]], known: Iterable[Excerpt] = ()
-) -> Mapping[tuple[str, str], Evidence]:
+) -> Mapping[tuple[str, str], Places]:
     """Return for each question, by its key, where its answers stand; a declined one stands nowhere.
 
     Args:
@@ -118,7 +118,7 @@ def find_evidence(
 
 def _evidence(
     question: Question, results: Sequence[Shown], passages: Sequence[Passage], known: Sequence[Excerpt] | None
-) -> Evidence:
+) -> Places:
     answers: dict[str, list[Shown]] = {}
     for result in results:
         if result.answerable and result.route:
@@ -136,7 +136,7 @@ def _evidence(
         sentence = re.compile(rf"(?<!\w){re.escape(excerpt.text)}(?!\w)")
         for text, of_text in zip(texts, spans, strict=True):
             of_text.extend(found.span() for found in sentence.finditer(text))
-    return Evidence(excerpts, [list(pieces(text, of_text)) for text, of_text in zip(texts, spans, strict=True)])
+    return Places(excerpts, [list(pieces(text, of_text)) for text, of_text in zip(texts, spans, strict=True)])
 
 
 def _excerpts(question: Question, answers: Mapping[str, list[Shown]]) -> Iterator[Excerpt]:

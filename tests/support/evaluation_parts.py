@@ -1,0 +1,23 @@
+"""Evaluates pipelines over short documents, and reads what an evaluation kept."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from selfroute.evaluation.evaluating import evaluate as evaluate_all
+from selfroute.evaluation.replies_file import FILE
+from selfroute.evaluation.results import Evaluation
+
+STRATEGIES = ("rag", "self_route", "long_context")
+
+
+def evaluate(pipeline: Any, questions: Any, **options: Any) -> Evaluation:
+    """Evaluate without sections, which these documents are too short for."""
+    return evaluate_all(pipeline, questions, **{"strategies": STRATEGIES, **options})
+
+
+def kept(folder: Path) -> list[dict[str, Any]]:
+    """The replies that a folder keeps."""
+    return [row for line in (folder / FILE).read_text().splitlines() if "text" in (row := json.loads(line))]
