@@ -14,7 +14,8 @@ from typing import Any, Literal
 from selfroute.demo import corpus
 from selfroute.error_text import first_line
 from selfroute.errors import ConfigurationError, InputError
-from selfroute.evaluation.questions import LETTERS, Question, load_questions, option_and_letter
+from selfroute.evaluation.metrics import LETTERS
+from selfroute.evaluation.questions import Question, load_questions, option_and_letter
 from selfroute.kept import rows
 
 from .hub import download

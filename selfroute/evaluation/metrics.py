@@ -20,7 +20,7 @@ _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 _NUMBER = re.compile(r"[0-9]+")
 _ORDINAL = re.compile(r"\b(?:first|second)\b", re.IGNORECASE)
-_LETTERS = "ABCD"
+LETTERS = "ABCD"
 _BLANKED = str.maketrans(dict.fromkeys("\n\"'.,?!{}", " "))
 _BEFORE_THE_CHOICE = ("answer is:", "answer:", "answer is", "option is")
 
@@ -98,7 +98,7 @@ def choice(prediction: str, answers: Sequence[str]) -> float:
     reply = prediction.strip()
     if not reply:
         return 0.0
-    if reply[0] in _LETTERS:
+    if reply[0] in LETTERS:
         return float(reply[0] in answers)
     if reply in answers:
         return 1.0
@@ -107,7 +107,7 @@ def choice(prediction: str, answers: Sequence[str]) -> float:
         _, found, chosen = reply.partition(lead)
         if found:
             return float(any(answer and chosen[1:].startswith(answer) for answer in answers))
-    letters = (word for word in reply.split() if word in _LETTERS)  # so "BC" is one, and always wrong
+    letters = (word for word in reply.split() if word in LETTERS)  # so "BC" is one, and always wrong
     return float(next(letters, None) in answers)
 
 

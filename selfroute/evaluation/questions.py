@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from selfroute.errors import InputError
-from selfroute.evaluation.metrics import METRICS
+from selfroute.evaluation.metrics import LETTERS, METRICS
 from selfroute.files import UnreadableFileError, read_file
 from selfroute.kept import rows
 
-LETTERS = "ABCD"
 _SHORT_LINE, _LONGEST_PATH = 60, 4_096  # characters
 
 

@@ -11,7 +11,7 @@ Cell = str | int | float | None
 Cells = tuple[Cell, ...]
 _UNKNOWN = "-"
 _NUMBER = re.compile(r"[-+]?[\d,]*\.?\d+")
-_CONTROL = {code: None for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
+CONTROL = [code for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def as_text(cell: Cell, *, unknown: str = _UNKNOWN) -> str:
 
 def printable(text: str) -> str:
     """Return a text without control characters, which could change the terminal."""
-    return text.translate(_CONTROL)
+    return text.translate(dict.fromkeys(CONTROL))
 
 
 def is_figures(cells: Iterable[Cell]) -> bool:

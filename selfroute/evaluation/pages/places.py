@@ -10,7 +10,8 @@ from typing import Any
 from selfroute.citations import cite, locate
 from selfroute.effects import Route
 from selfroute.evaluation.looks import Excerpt, Passage
-from selfroute.evaluation.questions import LETTERS, Question
+from selfroute.evaluation.metrics import LETTERS
+from selfroute.evaluation.questions import Question
 from selfroute.usage.counts import STEPS
 
 _AROUND = 125  # characters shown on either side of a sentence

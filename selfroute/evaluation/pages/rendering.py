@@ -14,7 +14,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from selfroute import __version__
-from selfroute.evaluation.table import Cell, Table, as_text, is_figures
+from selfroute.evaluation.table import CONTROL, Cell, Table, as_text, is_figures
 from selfroute.usage.ledger_text import dollars
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _UNKNOWN = "\N{EN DASH}"
 _LONGEST = 3000  # characters of a text; of a longer one the middle is left out
-_INVISIBLE = {code: "\N{REPLACEMENT CHARACTER}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
+_INVISIBLE = dict.fromkeys(CONTROL, "\N{REPLACEMENT CHARACTER}")
 
 
 def render(template: str, *, script: str, **values: Any) -> str:

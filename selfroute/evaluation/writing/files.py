@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from selfroute.errors import InputError
-from selfroute.evaluation.pages.places import Piece, pieces
+from selfroute.evaluation.pages.places import Piece, around
 from selfroute.evaluation.pages.rendering import render
 from selfroute.evaluation.questions import load_questions
 from selfroute.evaluation.writing.written import Written
@@ -18,7 +18,6 @@ from selfroute.kept import rows
 from selfroute.private import write
 
 _MADE_HERE = "<title>Questions to review: "
-_AROUND = 240  # characters of an excerpt on either side of a quote
 
 
 def save(written: Sequence[Written], path: Path) -> None:
@@ -103,7 +102,7 @@ def _excerpts(quotes: Any, text: str) -> Iterator[list[Piece]]:
             continue
         start, end = quote.get("start"), quote.get("end")
         if isinstance(start, int) and isinstance(end, int) and 0 <= start < end and text[start:end] == said:
-            first = max(start - _AROUND, 0)
-            yield list(pieces(text[first : end + _AROUND], [(start - first, end - first)]))
+            before, after = around(text, start, end)
+            yield [(before, False), (said, True), (after, False)]
         else:
             yield [(said, False)]
