@@ -418,43 +418,31 @@ def test_the_replies_of_an_earlier_attempt_are_in_no_look() -> None:
 
 
 @both
-def test_structured_reports_are_kept_with_and_without_numbers(framework: Framework, tmp_path: Path) -> None:
-    numbers = {"prospect": 80, "confidence": 20}
-    replies = [_report(answer="Mr Lin"), _report(answer="Mr Tan", **numbers)]
-
-    def pipeline(script: list[str]) -> Any:
-        left = iter(script)
-        fields = {"model": framework.reporting, "answerability": "structured"}
-        made = framework.make(lambda _: (next(left),), **fields)
-        framework.model(made).final = (_report(answer=FOUND),)
-        return made
-
-    first = pipeline(replies)
-    name = "structured"
-    done = _all(first, strategies=["rag", "graded"], folder=tmp_path, name=name)
-    assert _routes(done) == {"rag": ("rag", "Mr Lin"), "graded": ("long_context", FOUND)}
-    assert {each.step: (each.answer, each.confidence) for each in done.looks} == {
-        "rag": ("Mr Lin", None),
-        "graded": ("Mr Tan", 20),
-        "long_context": (FOUND, None),
-    }
-    assert _all(pipeline([]), strategies=["rag", "graded"], folder=tmp_path, name=name).results == done.results
-
-
-@both
-def test_structured_sections_report_their_confidence_alone(framework: Framework, tmp_path: Path) -> None:
-    script = [_report(answer="Mr Tan", prospect=80, confidence=20), _report(answer="Ms Ito", confidence=60)]
+def test_structured_reports_are_kept_with_the_numbers_that_each_step_is_asked_for(
+    framework: Framework, tmp_path: Path
+) -> None:
+    script = [
+        _report(answer="Mr Lin"),
+        _report(answer="Mr Tan", prospect=80, confidence=20),
+        _report(answer="Ms Ito", confidence=60),
+    ]
 
     def look(replies: list[str]) -> Evaluation:
         left = iter(replies)
         pipeline = framework.make(lambda _: (next(left),), model=framework.reporting, answerability="structured")
-        return _all(pipeline, strategies=["graded_sections"], folder=tmp_path, name="structured")
+        framework.model(pipeline).final = (_report(answer=FOUND),)
+        return _all(pipeline, strategies=["rag", "graded", "graded_sections"], folder=tmp_path, name="structured")
 
     done = look(script)
-    assert _routes(done) == {"graded_sections": ("sections", "Ms Ito")}
-    assert {each.step: (each.prospect, each.confidence) for each in done.looks} == {
-        "graded": (80, 20),
-        "graded_sections": (None, 60),
-        "long_context": (None, None),
+    assert _routes(done) == {
+        "rag": ("rag", "Mr Lin"),
+        "graded": ("long_context", FOUND),
+        "graded_sections": ("sections", "Ms Ito"),
+    }
+    assert {each.step: (each.answer, each.prospect, each.confidence) for each in done.looks} == {
+        "rag": ("Mr Lin", None, None),
+        "graded": ("Mr Tan", 80, 20),
+        "graded_sections": ("Ms Ito", None, 60),
+        "long_context": (FOUND, None, None),
     }
     assert look([]).looks == done.looks
