@@ -17,6 +17,7 @@ from llama_index.core.schema import NodeWithScore, TextNode
 from look_parts import a_question
 from selfroute import Ledger
 from selfroute.errors import InputError
+from selfroute.evaluation.pages.bars import bars_of
 from selfroute.evaluation.pages.browsing import Asked, browsed
 from selfroute.evaluation.pages.places import Shown
 from selfroute.evaluation.pages.report import html
@@ -243,3 +244,13 @@ def test_settings_without_a_value_are_left_out_and_doubts_fold() -> None:
     order = ["<h1>", 'class="tiles"', "How sure is this?</summary>", "What was run", 'id="tables"', 'id="questions"']
     assert sorted(order, key=text.index) == order
     assert html(Evaluation([], []))
+
+
+def test_bars_share_a_scale_and_say_what_the_long_context_alone_takes() -> None:
+    alone = {"long_context_only": 9000, "cost_long_context_only": "0.018"}
+    routed, draft = usage(1998, 6999, cost="0.009", **alone), usage(899, cost="0.0018", **alone)  # type: ignore[arg-type]
+    tokens, money = bars_of(routed, [routed, draft])
+    assert tokens.parts == [("rag", 0.0, 22.21), ("long_context", 22.21, 77.78)]
+    assert tokens.label == "8,999 tokens: rag 1,999, long context 7,000; the long context alone 9,000"
+    assert (money.parts, money.whole) == ([("cost", 0.0, 50.0)], 100.0)
+    assert [bar.whole for bar in bars_of(draft, [routed, draft])] == [100.0, 100.0]
