@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from decimal import Decimal
+from functools import reduce
+from operator import add
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from selfroute.evaluation.replay import GRADED
 from selfroute.evaluation.statistics import Units
 from selfroute.evaluation.table import Cells, Table
 from selfroute.evaluation.trials import frontier_of
+from selfroute.usage.counts import Usage
 
 
 def tables(evaluation: Record) -> list[Table]:
@@ -46,15 +48,9 @@ class _Compared:
             return [100 * each.score for each in results]
         return [100 * (each.judged or 0.0) for each in results]
 
-    def token_share(self, name: Strategy) -> float | None:
-        """Return the tokens of a strategy in per cent of the long context's."""
-        whole, taken = (sum(each.usage.total_tokens for each in self.by.get(one, ())) for one in ("long_context", name))
-        return 100 * taken / whole if whole else None
-
-    def dollars(self, name: Strategy) -> Decimal | None:
-        """Return what a strategy costs on all questions."""
-        costs = [each.cost for each in self.by[name]]
-        return None if None in costs else sum((cost for cost in costs if cost is not None), Decimal(0))
+    def usage(self, name: Strategy) -> Usage:
+        """Return what a strategy takes for all questions; nothing if it was not asked for."""
+        return reduce(add, (each.usage for each in self.by.get(name, ())), Usage())
 
 
 def _points(value: float | None) -> str:
@@ -78,14 +74,16 @@ def own_metric(compared: _Compared) -> Table | None:
 
 def _main(compared: _Compared, measure: Measure, name: str, notes: tuple[str, ...]) -> Table:
     rows: list[Cells] = []
+    whole = compared.usage("long_context").total_tokens
     for strategy, results in compared.by.items():
         if not results:
             continue
-        values, dollars = compared.values(strategy, measure), compared.dollars(strategy)
+        values, usage = compared.values(strategy, measure), compared.usage(strategy)
+        dollars, share = usage.cost.dollars, 100 * usage.total_tokens / whole if whole else None
         documents = _points(100 * sum(each.route == "long_context" for each in results) / len(results))
         priced = None if dollars is None else f"{1000 * dollars / len(results):.2f}"
         quality = (_points(float(np.mean(values))), _interval(compared.units, values))
-        rows.append((TITLES[strategy], *quality, _points(compared.token_share(strategy)), priced, documents))
+        rows.append((TITLES[strategy], *quality, _points(share), priced, documents))
     measured = "Judged correctness" if measure == "judged" else " and ".join(metrics_of(compared.questions)) or "Scores"
     title = f"{measured}, {len(compared.questions):,} questions"
     columns = ("", "quality", "95 %", "tokens %", "$/1,000", "documents %")
@@ -189,8 +187,8 @@ def costs(compared: _Compared) -> Table | None:
     rows: list[Cells] = []
     for name, results in compared.by.items():
         if results:
-            tokens = (sum(each.input_tokens for each in results), sum(each.output_tokens for each in results))
-            dollars = compared.dollars(name)
+            usage = compared.usage(name)
+            tokens, dollars = (usage.input_tokens, usage.total_tokens - usage.input_tokens), usage.cost.dollars
             times = np.quantile([each.seconds for each in results], [0.5, 0.95])
             rows.append((TITLES[name], *tokens, None if dollars is None else f"{dollars:.4f}", *map(float, times)))
     columns = ("", "input tokens", "output tokens", "US dollars", "seconds", "95 %")
