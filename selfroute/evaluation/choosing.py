@@ -67,10 +67,8 @@ def choose_options(
     Args:
         rows: The questions.
         sections: The tokens of the sections in these rows.
-        token_share: How many tokens may be used, as a share of the long context's; the highest quality within it is
-            looked for. None for no more than Self-Route as published, and then a document is read only where it is
-            worth it: 5 points of 100 on that question.
-        price_of_wrong: What a wrong answer costs, where an honest decline costs 1 at most; see `value_of`.
+        token_share: As in `Evaluation.options`.
+        price_of_wrong: As in `Evaluation.options`; see `value_of`.
 
     Raises:
         ConfigurationError: There are no questions, or a value is not valid.

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import reduce
 from operator import add
-from typing import Literal
+from typing import Literal, TypeVar
 
 from selfroute.effects import Route
 from selfroute.usage.counts import Cost, StepUsage, Usage
@@ -70,8 +70,26 @@ class Passage:
     score: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class OfQuestion:
+    """What belongs to a question.
+
+    Attributes:
+        dataset: The question's data set.
+        id: The question's id, unique in the data set.
+    """
+
+    dataset: str
+    id: str
+
+    @property
+    def key(self) -> Key:
+        """The data set and the id, which together are unique."""
+        return self.dataset, self.id
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class Look(OfQuestion):
     """What the model replied in one step to one question.
 
     Attributes:
@@ -98,8 +116,6 @@ class Look:
             wrong if it has one, and any other answer to a question without one is wrong.
     """
 
-    dataset: str
-    id: str
     step: Step
     rung: int = 0
     answer: str
@@ -115,11 +131,6 @@ class Look:
     score: float
     judged: float | None = None
     judged_by: Literal["model", "rule"] | None = None
-
-    @property
-    def key(self) -> Key:
-        """The question's key."""
-        return self.dataset, self.id
 
     @property
     def route(self) -> Route:
@@ -220,7 +231,7 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(OfQuestion):
     """A step that could not be finished for a question.
 
     Attributes:
@@ -230,14 +241,12 @@ class Failure:
         error: The error, in one line and without keys.
     """
 
-    dataset: str
-    id: str
     step: Step | Literal["judge"]
     error: str
 
 
 @dataclass(frozen=True, slots=True)
-class Excerpt:
+class Excerpt(OfQuestion):
     """A piece of a document that an answer stands in, or that was read for it.
 
     Attributes:
@@ -252,8 +261,6 @@ class Excerpt:
         source: The document's name; None if it has none.
     """
 
-    dataset: str
-    id: str
     strategies: Sequence[str]
     start: int
     score: float | None
@@ -261,6 +268,17 @@ class Excerpt:
     text: str
     after: str
     source: str | None = None
+
+
+Some = TypeVar("Some", Result, Failure, Excerpt)
+
+
+def by_key(some: Iterable[Some]) -> Mapping[Key, Sequence[Some]]:
+    """Return what belongs to each question, by its key, in the order in which it comes."""
+    found: dict[Key, list[Some]] = {}
+    for each in some:
+        found.setdefault(each.key, []).append(each)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from selfroute.errors import InputError
+from selfroute.evaluation.looks import OfQuestion
 from selfroute.evaluation.metrics import LETTERS, METRICS
 from selfroute.files import UnreadableFileError, read_file
 from selfroute.kept import rows
@@ -17,7 +18,7 @@ _SHORT_LINE, _LONGEST_PATH = 60, 4_096  # characters
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class Question(OfQuestion):
     """A question with its reference answers and its metric.
 
     Attributes:
@@ -33,8 +34,6 @@ class Question:
         source: What its document is, such as "minutes"; None if it is not said.
     """
 
-    dataset: str
-    id: str
     question: str
     answers: tuple[str, ...]
     metric: str = "f1"
@@ -42,11 +41,6 @@ class Question:
     document: str | None = None
     kind: str | None = None
     source: str | None = None
-
-    @property
-    def key(self) -> tuple[str, str]:
-        """The data set and the id, which together are unique."""
-        return self.dataset, self.id
 
     @property
     def document_id(self) -> str:

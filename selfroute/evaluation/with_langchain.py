@@ -76,13 +76,7 @@ class ChainPipeline(Pipeline):
     asker_with = staticmethod(asker_with)
 
     def __init__(self, chain: Runnable[Any, Any], kept: Replies, *, name: str | None = None) -> None:
-        """Take a chain.
-
-        Args:
-            chain: The chain, or bindings around one; it is not changed.
-            kept: Keeps its models' replies.
-            name: As in `evaluate`.
-        """
+        """Take a chain, or bindings around one, which are not changed; `name` is as in `evaluate`."""
         self._bound, self._chain = chain, _inside(chain)
         has_own_prompt = not self._chain.has_default_rag_prompt
         super().__init__(self._chain.parts(), kept, name=name, has_own_prompt=has_own_prompt)

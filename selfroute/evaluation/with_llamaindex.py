@@ -58,13 +58,7 @@ class EnginePipeline(Pipeline):
     asker_with = staticmethod(asker_with)
 
     def __init__(self, engine: RetrieverQueryEngine, kept: Replies, *, name: str | None = None) -> None:
-        """Take an engine.
-
-        Args:
-            engine: The engine; it is not changed.
-            kept: Keeps its models' replies.
-            name: As in `evaluate`.
-        """
+        """Take an engine, which is not changed; `name` is as in `evaluate`."""
         self._engine, self._synthesizer = engine, _synthesizer(engine)
         with self._scoped(self._synthesizer):
             parts = self._synthesizer.parts()

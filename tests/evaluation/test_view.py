@@ -172,6 +172,12 @@ def test_an_evaluation_is_shown_as_it_was_saved(tmp_path: Path) -> None:
     assert 'href="report.html"' in text
     assert "figures are those of Self-Route" in unescape(text)
     assert "Not everything was asked" not in text
+    shown = [one.main for one in browsed(evaluation) if one.main]
+    assert [(one.decision["signal"], one.usage["long_context_only"]) for one in shown] == [
+        ("answered", 100),
+        ("sentinel", 100),
+        ("sentinel", 100),
+    ]
 
 
 def test_both_pages_say_why_a_run_ended_early(tmp_path: Path) -> None:

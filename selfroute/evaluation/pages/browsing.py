@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 from selfroute.answerability import Verdict, declines_anywhere
-from selfroute.evaluation.looks import TITLES, Failure, Key, Measure, Passage, Result
+from selfroute.evaluation.looks import TITLES, Failure, Measure, Passage, Result, by_key
 from selfroute.evaluation.pages.bars import Bar, bars_of
-from selfroute.evaluation.pages.places import ROUTED, Places, Shown, find_places
+from selfroute.evaluation.pages.places import ROUTED, Places, Shown, places_of
 from selfroute.evaluation.questions import Question
 from selfroute.evaluation.record import Record
 
@@ -39,7 +39,6 @@ SIGNALS: Mapping[str, str] = {
 }
 _MOST_PASSAGES = 10
 _EQUAL = 1e-9  # scores that differ by less are equal but for rounding
-OfQuestion = TypeVar("OfQuestion", Result, Failure)
 
 
 @dataclass(frozen=True)
@@ -121,26 +120,20 @@ def _scores(some: Iterable[Shown]) -> list[float]:
 
 def browsed(evaluation: Record) -> list[Asked]:
     """Return the questions of an evaluation, each with its answers and with where they stand."""
-    results, failures = _by_question(evaluation.results), defaultdict[Key, list[Failure]](list)
-    for failure in evaluation.failures:
-        failures[failure.dataset, failure.id].append(failure)
+    results, failures, known = by_key(evaluation.results), by_key(evaluation.failures), by_key(evaluation.excerpts)
     measure = evaluation.measure
-    asked = [(one, _shown(results[one.key], measure)) for one in evaluation.questions]
-    places = find_places(
-        (
-            (one, shown, next((each.passages for each in shown if each.passages), ())[:_MOST_PASSAGES])
-            for one, shown in asked
-        ),
-        evaluation.excerpts,
-    )
-    return [Asked(one, shown, failures[one.key], measure == "judged", places[one.key]) for one, shown in asked]
-
-
-def _by_question(results: Iterable[Result]) -> Mapping[Key, list[Result]]:
-    found = defaultdict[Key, list[Result]](list)
-    for each in results:
-        found[each.key].append(each)
-    return found
+    asked = [
+        Asked(one, _shown(results.get(one.key, ()), measure), failures.get(one.key, ()), measure == "judged")
+        for one in evaluation.questions
+    ]
+    # Questions on one document follow one another, so that it is taken apart once, however many documents there are.
+    places = {
+        one.question.key: places_of(
+            one.question, one.answers, one.passages[:_MOST_PASSAGES], known.get(one.question.key, ())
+        )
+        for one in sorted(asked, key=lambda one: hash(one.question.document))
+    }
+    return [replace(one, places=places[one.question.key]) for one in asked]
 
 
 def _shown(results: Sequence[Result], measure: Measure) -> list[Shown]:

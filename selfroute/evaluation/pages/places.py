@@ -97,29 +97,17 @@ class Places:
     passages: Sequence[Sequence[Piece]] = ()
 
 
-def find_places(
-    asked: Iterable[tuple[Question, Sequence[Shown], Sequence[Passage]]], known: Iterable[Excerpt] = ()
-) -> Mapping[tuple[str, str], Places]:
-    """Return for each question, by its key, where its answers stand; a declined one stands nowhere.
+def places_of(
+    question: Question, results: Iterable[Shown], passages: Sequence[Passage], known: Sequence[Excerpt] = ()
+) -> Places:
+    """Return where the answers to a question stand; a declined one stands nowhere.
 
     Args:
-        asked: The questions, each with the results to look at and the passages to show.
-        known: What was found before, and need not be looked for.
+        question: The question.
+        results: Its answers.
+        passages: The passages to look at.
+        known: What was found in the document before, and need not be looked for.
     """
-    found: dict[tuple[str, str], list[Excerpt]] = {}
-    for excerpt in known:
-        found.setdefault((excerpt.dataset, excerpt.id), []).append(excerpt)
-    # Questions on one document follow one another, so that it is taken apart once, however many documents there are.
-    grouped = sorted(asked, key=lambda each: hash(each[0].document))
-    return {
-        question.key: _evidence(question, results, passages, found.get(question.key))
-        for question, results, passages in grouped
-    }
-
-
-def _evidence(
-    question: Question, results: Sequence[Shown], passages: Sequence[Passage], known: Sequence[Excerpt] | None
-) -> Places:
     answers: dict[str, list[Shown]] = {}
     for result in results:
         if result.answerable and result.route:
