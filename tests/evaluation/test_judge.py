@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import Field
 
-import langchain_parts
-import llamaindex_parts
+import both_parts
+from both_parts import COMPLETION, HOSTS
 from evaluation_parts import STRATEGIES, evaluate, kept
 from judge_parts import grade, is_judging, read
 from look_parts import a_look, a_question
@@ -57,34 +56,19 @@ def answer(prompt: str) -> tuple[str, ...]:
     return (next(text for question, text in by.items() if question in prompt),)
 
 
-class ChatScript(langchain_parts.ScriptedModel):
-    draft: Any = Field(answer, exclude=True)
-    final: Any = Field(answer, exclude=True)
-    failures: Any = Field(default_factory=dict, exclude=True)
-    breaks_with: Any = Field(None, exclude=True)
-    calls: Any = Field(default_factory=list, exclude=True, repr=False)
+LANGCHAIN, LLAMAINDEX, COMPLETING = (*HOSTS, COMPLETION[0])
+both = pytest.mark.parametrize("where", [LANGCHAIN, LLAMAINDEX, COMPLETING])
 
 
-@dataclass(frozen=True)
-class Framework:
-    make: Callable[..., Any]
-    model: Callable[..., Any]
-
-    def pipeline(self, **script: Any) -> tuple[Any, Any]:
-        """A pipeline, and the model that answers in it."""
-        llm = self.model(**script)
-        return self.make(llm=llm), llm
+def pipeline(where: str = LANGCHAIN, **script: Any) -> tuple[Any, Any]:
+    """A pipeline whose model answers and judges, and that model."""
+    made = both_parts.pipeline(where, **{"draft": answer, "final": answer, **script})
+    return made.asked, made.model
 
 
-LANGCHAIN = Framework(langchain_parts.a_chain, ChatScript)
-LLAMAINDEX = Framework(
-    llamaindex_parts.an_engine,
-    lambda **script: llamaindex_parts.ScriptedLLM(**{"draft": answer, "final": answer, **script}),
-)
-COMPLETING = Framework(LLAMAINDEX.make, lambda **script: LLAMAINDEX.model(is_chat=False, **script))
-both = pytest.mark.parametrize(
-    "framework", [LANGCHAIN, LLAMAINDEX, COMPLETING], ids=["langchain", "llamaindex", "llamaindex completing"]
-)
+def judge_of(where: str = LANGCHAIN, *, label: str) -> Any:
+    """Another model that judges."""
+    return both_parts.model(where, draft=answer, final=answer, label=label)
 
 
 def judged(done: Evaluation) -> dict[tuple[str, str], Any]:
@@ -96,22 +80,22 @@ def judging(model: Any) -> list[str]:
 
 
 @both
-def test_all_answers_to_a_question_are_judged_in_one_call_and_what_a_rule_decides_in_none(framework: Framework) -> None:
-    pipeline, model = framework.pipeline()
-    done = evaluate(pipeline, QUESTIONS, judge=True)
+def test_all_answers_to_a_question_are_judged_in_one_call_and_what_a_rule_decides_in_none(where: str) -> None:
+    asked, model = pipeline(where)
+    done = evaluate(asked, QUESTIONS, judge=True)
     assert judged(done) == JUDGED
     assert not done.failures
-    asked = {read(prompt).question: sorted(read(prompt).answers.values()) for prompt in judging(model)}
-    assert asked == {CHAIR: ["Ms Okafor did."], TEA: ["Tea", "tea and cake"]}
+    shown = {read(prompt).question: sorted(read(prompt).answers.values()) for prompt in judging(model)}
+    assert shown == {CHAIR: ["Ms Okafor did."], TEA: ["Tea", "tea and cake"]}
     assert len(judging(model)) == 2
 
 
-@pytest.mark.parametrize("judging_framework", [LANGCHAIN, LLAMAINDEX], ids=["langchain", "llamaindex"])
+@pytest.mark.parametrize("judging_where", [LANGCHAIN, LLAMAINDEX])
 @both
-def test_another_model_judges_if_it_is_given(framework: Framework, judging_framework: Framework) -> None:
-    pipeline, model = framework.pipeline()
-    judge = judging_framework.model(label="judge")
-    done = evaluate(pipeline, QUESTIONS, judge=judge)
+def test_another_model_judges_if_it_is_given(where: str, judging_where: str) -> None:
+    asked, model = pipeline(where)
+    judge = judge_of(judging_where, label="judge")
+    done = evaluate(asked, QUESTIONS, judge=judge)
     assert judged(done) == JUDGED
     assert (len(judging(model)), len(judging(judge)), len(judge.calls)) == (0, 2, 2)
     assert done.settings["judge"]["model"] == "judge"
@@ -120,8 +104,8 @@ def test_another_model_judges_if_it_is_given(framework: Framework, judging_frame
 def test_the_judge_sees_no_strategy_and_their_order_changes_nothing() -> None:
     prompts = set()
     for order in permutations(STRATEGIES):
-        pipeline, model = LANGCHAIN.pipeline()
-        assert judged(evaluate(pipeline, QUESTIONS, judge=True, strategies=order)) == JUDGED
+        asked, model = pipeline()
+        assert judged(evaluate(asked, QUESTIONS, judge=True, strategies=order)) == JUDGED
         prompts.add(tuple(sorted(judging(model))))
         assert not any(name in prompt for prompt in judging(model) for name in ("rag", "long_context", "self_route"))
     assert len(prompts) == 1
@@ -165,17 +149,17 @@ def test_only_what_no_rule_decides_is_asked(
 
 
 def test_what_the_judge_took_is_reported_also_when_it_was_kept(tmp_path: Path) -> None:
-    pipeline, _ = LANGCHAIN.pipeline(usage=True)
+    asked, _ = pipeline(usage=True)
     run = {"judge": True, "judge_priced_as": "openai:gpt-4", "folder": tmp_path}
-    about = evaluate(pipeline, QUESTIONS, **run).settings["judge"]
+    about = evaluate(asked, QUESTIONS, **run).settings["judge"]
     assert about["calls"] == 2
     assert float(about["cost"]) > 0 < about["input_tokens"]
-    assert evaluate(pipeline, QUESTIONS, **run).settings["judge"] == about
+    assert evaluate(asked, QUESTIONS, **run).settings["judge"] == about
 
 
 def test_without_a_judge_nobody_is_asked() -> None:
-    pipeline, model = LANGCHAIN.pipeline()
-    done = evaluate(pipeline, QUESTIONS)
+    asked, model = pipeline()
+    done = evaluate(asked, QUESTIONS)
     assert {one.judged for one in done.results} == {None}
     assert not judging(model)
     assert "judge" not in done.settings
@@ -185,19 +169,19 @@ def test_without_a_judge_nobody_is_asked() -> None:
 
 
 @both
-def test_a_judges_replies_are_kept(framework: Framework, tmp_path: Path) -> None:
-    first = evaluate(framework.pipeline()[0], QUESTIONS, judge=True, folder=tmp_path)
-    silent, model = framework.pipeline(draft=None, final=None)
+def test_a_judges_replies_are_kept(where: str, tmp_path: Path) -> None:
+    first = evaluate(pipeline(where)[0], QUESTIONS, judge=True, folder=tmp_path)
+    silent, model = pipeline(where, draft=None, final=None)
     assert evaluate(silent, QUESTIONS, judge=True, folder=tmp_path).results == first.results
     assert model.calls == []
     assert [row["step"] for row in kept(tmp_path)].count("judge") == 2
 
 
 def test_a_judge_can_be_added_to_a_finished_run_and_changed(tmp_path: Path) -> None:
-    evaluate(LANGCHAIN.pipeline()[0], QUESTIONS, folder=tmp_path, name="mine")
+    evaluate(pipeline()[0], QUESTIONS, folder=tmp_path, name="mine")
     for label in ("one", "another"):
-        silent, model = LANGCHAIN.pipeline(draft=None, final=None)
-        judge = LANGCHAIN.model(label=label)
+        silent, model = pipeline(draft=None, final=None)
+        judge = judge_of(label=label)
         assert judged(evaluate(silent, QUESTIONS, judge=judge, folder=tmp_path, name="mine")) == JUDGED
         assert (len(model.calls), len(judging(judge))) == (0, 2)
 
@@ -213,21 +197,21 @@ def test_a_killed_run_goes_on_with_the_rest(tmp_path: Path) -> None:
         return answer(prompt)
 
     with pytest.raises(Killed):
-        evaluate(LANGCHAIN.pipeline(draft=dying)[0], QUESTIONS, judge=True, folder=tmp_path, concurrency=1)
-    pipeline, model = LANGCHAIN.pipeline()
-    done = evaluate(pipeline, QUESTIONS, judge=True, folder=tmp_path, concurrency=1)
+        evaluate(pipeline(draft=dying)[0], QUESTIONS, judge=True, folder=tmp_path, concurrency=1)
+    asked, model = pipeline()
+    done = evaluate(asked, QUESTIONS, judge=True, folder=tmp_path, concurrency=1)
     assert judged(done) == JUDGED
     assert [read(prompt).question for prompt in judging(model)] == [TEA]
 
 
 def test_a_question_that_a_strategy_did_not_finish_is_not_judged_yet(tmp_path: Path) -> None:
     """Its answers would be judged again, and paid again, when the missing one is there."""
-    failing = LANGCHAIN.pipeline(failures={"long_context": [TimeoutError("too slow")]})
+    failing = pipeline(failures={"long_context": [TimeoutError("too slow")]})
     done = evaluate(failing[0], QUESTIONS, judge=True, folder=tmp_path, concurrency=1)
     assert {one.step for one in done.failures} == {"long_context"}
     assert judged(done) == {("1", "rag"): (None, None)} | {key: JUDGED[key] for key in JUDGED if key[0] != "1"}
-    pipeline, model = LANGCHAIN.pipeline()
-    assert judged(evaluate(pipeline, QUESTIONS, judge=True, folder=tmp_path)) == JUDGED
+    asked, model = pipeline()
+    assert judged(evaluate(asked, QUESTIONS, judge=True, folder=tmp_path)) == JUDGED
     assert [read(prompt).question for prompt in judging(model)] == [CHAIR]
 
 
@@ -255,7 +239,7 @@ def test_a_reply_that_cannot_be_read_is_asked_for_once_more_then_reported_and_ne
     one, judge = QUESTIONS[:1], Replying([odd, odd, odd])
     run = {"questions": one, "judge": True, "folder": tmp_path}
     for asked in (2, 4):
-        done = evaluate(LANGCHAIN.pipeline(draft=judge)[0], **run)
+        done = evaluate(pipeline(draft=judge)[0], **run)
         assert len(judge.prompts) == (2 if asked == 2 else 4)
         if asked == 2:
             assert [(each.step, each.id) for each in done.failures] == [("judge", "1")]
@@ -292,8 +276,8 @@ def test_an_error_of_the_judge_is_reported_and_a_judge_that_only_fails_ends_the_
 
     many = [{**QUESTIONS[0], "id": str(number)} for number in range(300)]
     many[0] = {**QUESTIONS[2], "id": "0"}  # graded by rule, which is no sample of the rest
-    pipeline, model = LANGCHAIN.pipeline(draft=broken)
-    done = evaluate(pipeline, many, judge=True, concurrency=2)
+    asked, model = pipeline(draft=broken)
+    done = evaluate(asked, many, judge=True, concurrency=2)
     assert done.stopped == "the judge failed on the first 5 questions, so the rest were not asked"
     assert {(each.step, each.error) for each in done.failures} == {("judge", "TimeoutError")}
     assert len(judging(model)) < 150
@@ -303,15 +287,14 @@ def test_an_error_of_the_judge_is_reported_and_a_judge_that_only_fails_ends_the_
 
 
 def test_a_judge_without_a_price_is_refused_before_anything_is_asked_if_there_is_a_cap() -> None:
-    model = ChatScript()
-    pipeline = langchain_parts.a_chain(llm=model, priced_as="openai:gpt-4o-mini")
+    asked, model = pipeline(priced_as="openai:gpt-4o-mini")
     with pytest.raises(ConfigurationError, match=r"no price is known.*judge_priced_as='provider:name'"):
-        evaluate(pipeline, QUESTIONS, judge=LANGCHAIN.model(label="nobody-knows-me"), max_cost=1)
+        evaluate(asked, QUESTIONS, judge=judge_of(label="nobody-knows-me"), max_cost=1)
     assert model.calls == []
 
 
 def test_the_cap_holds_for_the_judge_too_and_the_next_run_goes_on(tmp_path: Path) -> None:
-    chain = langchain_parts.a_chain(llm=ChatScript(usage=True), priced_as="openai:gpt-4o-mini")
+    chain, _ = pipeline(usage=True, priced_as="openai:gpt-4o-mini")
     dear = {"judge": True, "judge_priced_as": "openai:gpt-4", "folder": tmp_path, "concurrency": 1}
     done = evaluate(chain, QUESTIONS, max_cost=0.001, **dear)
     assert done.stopped
@@ -333,7 +316,7 @@ def test_the_cap_holds_for_the_judge_too_and_the_next_run_goes_on(tmp_path: Path
     ],
 )
 def test_what_cannot_be_judged_is_said_at_once(options: dict[str, Any], says: str) -> None:
-    pipeline, model = LANGCHAIN.pipeline()
+    asked, model = pipeline()
     with pytest.raises(ConfigurationError, match=says):
-        evaluate(pipeline, QUESTIONS, **options)
+        evaluate(asked, QUESTIONS, **options)
     assert model.calls == []

@@ -44,14 +44,7 @@ class ByEnd:
 
 
 class Scripted(ByEnd, langchain_parts.ScriptedModel):
-    """A model that is the same whatever its script says."""
-
-    draft: Any = None
-    final: Any = None
-    calls: Any = None
-
-    def model_post_init(self, _: Any) -> None:
-        self.calls = []
+    """A model of LangChain."""
 
 
 class ScriptedNodes(ByEnd, llamaindex_parts.ScriptedLLM):

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ import langchain_parts
 import llamaindex_parts
 from evaluation_parts import STRATEGIES, evaluate, kept
 from langchain_selfroute import SelfRouteChain, SelfRouteLedger
-from llamaindex_parts import ScriptedLLM
+from llamaindex_parts import ScriptedLLM, an_engine
 from llamaindex_selfroute import SelfRouteQueryEngine, StoredDocuments
 from llamaindex_stores_parts import declining, only, simple, split
 from loopback import LoopbackServer, Reply, Request
@@ -46,24 +47,9 @@ NO_REPORT = json.dumps({"answerable": False, "answer": ""})
 Scripted = langchain_parts.ScriptedModel
 
 
-def _chain(**fields: Any) -> SelfRouteChain:
-    script = {name: fields.pop(name) for name in tuple(fields) if name in Scripted.model_fields and name != "name"}
-    if "llm" not in fields:
-        fields["llm"] = Scripted(**{"draft": ("unanswerable",), "final": FINAL, **script})
-    return langchain_parts.a_chain(**fields)
-
-
-def _engine(**fields: Any) -> SelfRouteQueryEngine:
-    return llamaindex_parts.an_engine(**fields)
-
-
 def _plain_engine(**fields: Any) -> RetrieverQueryEngine:
-    engine = _engine(**fields)
+    engine = an_engine(**fields)
     return RetrieverQueryEngine(engine.retriever, engine._response_synthesizer)
-
-
-def _completing(**fields: Any) -> SelfRouteQueryEngine:
-    return _engine(is_chat=False, **fields)
 
 
 @dataclass(frozen=True)
@@ -106,7 +92,7 @@ def _google_genai(server: LoopbackServer, **options: Any) -> GoogleGenAI:
 
 
 LANGCHAIN = Framework(
-    _chain,
+    langchain_parts.a_chain,
     lambda passages: langchain_parts.ListRetriever(passages=passages),
     lambda chain: chain.llm,
     lambda chain: chain.invoke(QUESTION),
@@ -121,7 +107,7 @@ def _asked(engine: Any) -> dict[str, Any]:
 
 
 LLAMAINDEX = Framework(
-    _engine,
+    an_engine,
     llamaindex_parts.ListRetriever,
     llamaindex_parts.model_of,
     _asked,
@@ -131,9 +117,9 @@ LLAMAINDEX = Framework(
 FRAMEWORKS = {
     "langchain": LANGCHAIN,
     "llamaindex": LLAMAINDEX,
-    "llamaindex completing": replace(LLAMAINDEX, make=_completing),
+    "llamaindex completing": replace(LLAMAINDEX, make=partial(an_engine, is_chat=False)),
     "llamaindex as_query_engine": replace(LLAMAINDEX, make=_plain_engine),
-    "llamaindex streaming": replace(LLAMAINDEX, make=lambda **fields: _engine(streaming=True, **fields)),
+    "llamaindex streaming": replace(LLAMAINDEX, make=partial(an_engine, streaming=True)),
 }
 everywhere = pytest.mark.parametrize("framework", FRAMEWORKS.values(), ids=FRAMEWORKS)
 both = pytest.mark.parametrize("framework", [LANGCHAIN, LLAMAINDEX], ids=["langchain", "llamaindex"])
@@ -308,7 +294,7 @@ def test_two_models_are_two(framework: Framework) -> None:
 
 
 def test_postprocessors_stay_and_passages_are_what_came_through() -> None:
-    engine = _engine(node_postprocessors=[SimilarityPostprocessor(similarity_cutoff=0.85)])
+    engine = an_engine(node_postprocessors=[SimilarityPostprocessor(similarity_cutoff=0.85)])
     one = _by_strategy(evaluate(engine, ONE, strategies=["self_route"]))["self_route"]
     assert [(passage.text, passage.score) for passage in one.passages] == [(PASSAGE_TEXTS[0], 0.9)]
 
@@ -335,7 +321,7 @@ def test_a_filter_is_a_wall_in_every_strategy(own: bool) -> None:
 
 def test_the_events_of_retriever_and_model_are_there() -> None:
     with llamaindex_parts.recorded() as recording:
-        evaluate(_engine(callback_manager=recording.manager), ONE)
+        evaluate(an_engine(callback_manager=recording.manager), ONE)
     assert [recording.events.names.count(f"{name}StartEvent") for name in ("Retrieval", "LLMChat")] == [2, 2]
 
 

@@ -76,6 +76,19 @@ def test_where_it_cannot_be_told_that_is_said_and_nothing_else(done: Evaluation,
     assert (found.certainty, found.strategy, found.options, len(found.lines)) == ("cannot tell", None, None, 1)
 
 
+@pytest.mark.parametrize(("dollars", "taken"), [((0.2, 0.1), "long_context"), ((0.2, None), "rag")], ids=str)
+def test_of_those_that_are_level_the_cheapest_is_taken_by_dollars_if_all_are_known_else_by_tokens(
+    dollars: tuple[float, float | None], taken: str
+) -> None:
+    looks = {
+        "rag": [GradedLook(1.0, 10, dollars=dollars[0])],
+        "long_context": [GradedLook(1.0, 90, dollars=dollars[1])],
+    }
+    rows = [Row(f"d{number % 12}", looks, True) for number in range(60)]  # type: ignore[arg-type]
+    rules = {"rag": Rule("rag"), "long_context": Rule("long_context")}
+    assert verdict_of(Evidence(rows), rules, 4_000).strategy == taken  # type: ignore[arg-type]
+
+
 def equal_strategies(documents: int, rng: np.random.Generator, *, skewed: bool) -> list[Row]:
     """Questions on which RAG and the long context are equal over all documents, though each favours one of them."""
     rows = []
