@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.documents import Document
-from langchain_core.prompts import ChatPromptTemplate
-from llama_index.core import Document as Read
-from llama_index.core.prompts import PromptTemplate
-from llama_index.core.schema import NodeWithScore, TextNode
 
+import both_parts
 import judge_parts
 import langchain_parts
 import llamaindex_parts
+from both_parts import HOSTS, Pipeline, each_host
 from scenarios import FINAL, FOUND, QUESTION
 from selfroute.errors import ConfigurationError
 from selfroute.evaluation.evaluating import evaluate
@@ -33,7 +30,7 @@ END = "Nobody wrote down the rest."
 LONG = f"Ms Okafor chaired it. {' '.join(TEXTS)} {'Tea was served to all who had come. ' * 1_200}{END}"
 GRADED_ASKS, ASKS = "On the first line write two numbers", "On the first line write"
 LEFT_OUT = "[...]"
-K = 5
+LANGCHAIN, LLAMAINDEX = HOSTS
 
 
 class ByEnd:
@@ -77,57 +74,19 @@ class Replies:
         return (self.sections if cut else self.plain,)
 
 
-def _chain(replies: Replies, *, model: Any = Scripted, passages: int = 20, **fields: Any) -> Any:
-    documents = [Document(text, metadata={"n": number}) for number, text in enumerate(TEXTS[:passages])]
-    retriever = langchain_parts.ListRetriever(passages=documents)
-    llm = model(draft=replies, final=FINAL, usage=True)
-    return langchain_parts.a_chain(retriever=retriever, llm=llm, documents=[Document(LONG)], **fields)
+MODELS = {LANGCHAIN: Scripted, LLAMAINDEX: ScriptedNodes}
+REPORTING = {LANGCHAIN: Reports, LLAMAINDEX: Calls}
 
 
-def _engine(replies: Replies, *, model: Any = ScriptedNodes, passages: int = 20, **fields: Any) -> Any:
-    nodes = [NodeWithScore(node=TextNode(text=text, id_=text), score=0.5) for text in TEXTS[:passages]]
-    llm = model(draft=replies, final=FINAL, usage=True)
-    return llamaindex_parts.an_engine(
-        retriever=llamaindex_parts.ListRetriever(nodes), llm=llm, documents=[Read(text=LONG)], **fields
-    )
-
-
-def _metadata(response: Any) -> dict[str, Any]:
-    return {"answer": str(response), **response.metadata}
-
-
-@dataclass(frozen=True)
-class Framework:
-    """A framework: what makes a pipeline of it, and finds its model again."""
-
-    make: Callable[..., Any]
-    model: Callable[[Any], Any]
-    ask: Callable[[Any], dict[str, Any]]
-    prompt: Callable[[str], Any]
-    reporting: type[Any]
-
-
-FRAMEWORKS = {
-    "langchain": Framework(
-        _chain,
-        lambda chain: chain.llm,
-        lambda chain: chain.invoke(QUESTION),
-        lambda text: ChatPromptTemplate([("human", text + "{context} {input}")]),
-        Reports,
-    ),
-    "llamaindex": Framework(
-        _engine,
-        llamaindex_parts.model_of,
-        lambda engine: _metadata(engine.query(QUESTION)),
-        lambda text: PromptTemplate(text + "{context_str} {query_str}"),
-        Calls,
-    ),
-}
-both = pytest.mark.parametrize("framework", FRAMEWORKS.values(), ids=FRAMEWORKS)
+def make(where: str, replies: Any, *, models: Any = MODELS, passages: int = 20, **fields: Any) -> Pipeline:
+    """A pipeline over one long document, whose model writes these replies."""
+    llm = models[where](draft=replies, final=FINAL, usage=True)
+    return both_parts.pipeline(where, llm=llm, passages=TEXTS[:passages], documents=[LONG], **fields)
 
 
 def _all(pipeline: Any, **options: Any) -> Evaluation:
-    done = evaluate(pipeline, ONE, **{"strategies": STRATEGIES, **options})
+    asked = pipeline.asked if isinstance(pipeline, Pipeline) else pipeline
+    done = evaluate(asked, ONE, **{"strategies": STRATEGIES, **options})
     assert not done.failures, done.failures
     return done
 
@@ -195,20 +154,20 @@ CASES: dict[str, tuple[Replies, dict[str, tuple[str, str]], list[str]]] = {
 }
 
 
-@both
+@each_host
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_each_prompt_is_paid_once_and_each_strategy_takes_its_route(framework: Framework, case: Any) -> None:
+def test_each_prompt_is_paid_once_and_each_strategy_takes_its_route(where: str, case: Any) -> None:
     replies, routes, paid = case
-    pipeline = framework.make(replies)
+    pipeline = make(where, replies)
     found = _routes(_all(pipeline))
     assert {name: found[name] for name in routes} == routes
     assert found["long_context"] == ("long_context", FOUND)
-    assert _kinds(framework.model(pipeline).calls) == paid
+    assert _kinds(pipeline.model.calls) == paid
 
 
-@both
-def test_looks_hold_what_no_strategy_showed(framework: Framework) -> None:
-    done = _all(framework.make(Replies(graded="99 60\nMr Lin", graded_sections="70\nMs Okafor")), judge=True)
+@each_host
+def test_looks_hold_what_no_strategy_showed(where: str) -> None:
+    done = _all(make(where, Replies(graded="99 60\nMr Lin", graded_sections="70\nMs Okafor")), judge=True)
     looks = {each.step: each for each in done.looks}
     assert {step: (each.answer, each.declined, each.prospect, each.confidence) for step, each in looks.items()} == {
         "rag": ("unanswerable", True, None, None),
@@ -228,9 +187,9 @@ def test_looks_hold_what_no_strategy_showed(framework: Framework) -> None:
     assert "Ms Okafor" not in {each.answer for each in done.results if each.strategy == "graded_sections"}
 
 
-@both
-def test_a_doubted_draft_is_read_to_its_end(framework: Framework) -> None:
-    done = _all(framework.make(Replies(graded="80 3\nMr Lin, who had come by train")), strategies=["graded"])
+@each_host
+def test_a_doubted_draft_is_read_to_its_end(where: str) -> None:
+    done = _all(make(where, Replies(graded="80 3\nMr Lin, who had come by train")), strategies=["graded"])
     look, whole = done.looks
     assert (look.step, look.answer, look.confidence) == ("graded", "Mr Lin, who had come by train", 3)
     assert (look.output_tokens, whole.step) == (9, "long_context")
@@ -254,13 +213,13 @@ BOUNDS: dict[str, dict[str, Any]] = {
 }
 
 
-@both
+@each_host
 @pytest.mark.parametrize("bounds", BOUNDS.values(), ids=BOUNDS)
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_a_live_chain_ends_as_the_replay_of_its_looks(framework: Framework, case: Any, bounds: dict[str, Any]) -> None:
+def test_a_live_chain_ends_as_the_replay_of_its_looks(where: str, case: Any, bounds: dict[str, Any]) -> None:
     """Routing has one implementation: what a strategy shows and pays live is what is replayed, whatever the bounds."""
     replies, *_ = case
-    asked = _all(framework.make(replies))
+    asked = _all(make(where, replies))
     given = {name: _bounds_of(name, bounds) for name in LIVE}
     below = bounds.get("doubt_below", 50)
     replayed = {result.strategy: result for result in asked.results}
@@ -269,7 +228,7 @@ def test_a_live_chain_ends_as_the_replay_of_its_looks(framework: Framework, case
         replayed["graded"] = asked.replay(**bound, sections=False)[0]
         replayed["graded_sections"] = asked.replay(**bound, sections=True)[0]
     for name, options in LIVE.items():
-        live = framework.ask(framework.make(replies, **options, **given[name]))
+        live = asyncio.run(make(where, replies, **options, **given[name]).ask()).told
         found = replayed[name]
         tokens = found.input_tokens + found.output_tokens
         assert (found.route, found.answerable, tokens) == (
@@ -288,30 +247,30 @@ def _bounds_of(strategy: str, bounds: dict[str, Any]) -> dict[str, Any]:
     return {**bounds, "doubt_below": bounds["doubt_below"][0]} if several else bounds
 
 
-@both
-def test_nothing_retrieved_is_a_look_that_declined_and_cost_nothing(framework: Framework) -> None:
-    done = _all(framework.make(Replies(sections="Ms Ito"), passages=0))
+@each_host
+def test_nothing_retrieved_is_a_look_that_declined_and_cost_nothing(where: str) -> None:
+    done = _all(make(where, Replies(sections="Ms Ito"), passages=0))
     looks = {each.step: (each.declined, each.input_tokens) for each in done.looks}
     assert (looks["rag"], looks["graded"]) == ((True, 0), (True, 0))
     assert {each.step: each.answer for each in done.looks}["sections"] == "Ms Ito", "sections are found by words alone"
 
 
-@both
-def test_where_sections_would_save_little_the_documents_follow_and_there_is_no_look(framework: Framework) -> None:
-    done = _all(framework.make(Replies(sections="asked", graded_sections="asked"), sections=40_000))
+@each_host
+def test_where_sections_would_save_little_the_documents_follow_and_there_is_no_look(where: str) -> None:
+    done = _all(make(where, Replies(sections="asked", graded_sections="asked"), sections=40_000))
     assert _routes(done)["sections"] == _routes(done)["graded_sections"] == ("long_context", FOUND)
     assert {each.step for each in done.looks} == {"rag", "graded", "long_context"}
 
 
-@both
-def test_each_reading_of_sections_is_a_look(framework: Framework) -> None:
+@each_host
+def test_each_reading_of_sections_is_a_look(where: str) -> None:
     given = iter(["unanswerable", "Ms Ito"])
     replies = Replies(plain="unanswerable")
 
     def write(prompt: str) -> tuple[str]:
         return (next(given),) if LEFT_OUT in prompt else replies(prompt)
 
-    pipeline = framework.make(write, sections=(1_000, 3_000))
+    pipeline = make(where, write, sections=(1_000, 3_000))
     done = _all(pipeline, strategies=["sections"])
     (result,) = done.results
     assert (result.route, result.answer) == ("sections", "Ms Ito")
@@ -320,18 +279,16 @@ def test_each_reading_of_sections_is_a_look(framework: Framework) -> None:
         ("sections", 0, "unanswerable"),
         ("sections", 1, "Ms Ito"),
     ]
-    assert [len(call.prompt.split()) for call in framework.model(pipeline).calls] == [
-        look.input_tokens for look in done.looks
-    ]
+    assert [len(call.prompt.split()) for call in pipeline.model.calls] == [look.input_tokens for look in done.looks]
     assert done.settings["sections"] == (1_000, 3_000)
 
 
-@both
-def test_a_second_run_pays_nothing_and_finds_the_same(framework: Framework, tmp_path: Path) -> None:
-    first = _all(framework.make(Replies()), folder=tmp_path)
-    again = framework.make(Replies(plain="asked", graded="asked", sections="asked", graded_sections="asked"))
+@each_host
+def test_a_second_run_pays_nothing_and_finds_the_same(where: str, tmp_path: Path) -> None:
+    first = _all(make(where, Replies()), folder=tmp_path)
+    again = make(where, Replies(plain="asked", graded="asked", sections="asked", graded_sections="asked"))
     second = _all(again, folder=tmp_path)
-    assert framework.model(again).calls == []
+    assert again.model.calls == []
     assert (first.results, first.looks) == (second.results, second.looks)
     kept = [json.loads(line) for line in (tmp_path / FILE).read_text().splitlines()]
     assert [row["step"] for row in kept if "text" in row] == ["rag", "sections", "rag", "sections", "long_context"]
@@ -348,20 +305,20 @@ OWN = {
 }
 
 
-@both
+@each_host
 @pytest.mark.parametrize("own", OWN.values(), ids=OWN)
-def test_plain_strategies_are_the_published_ones_whatever_the_pipeline_does(framework: Framework, own: Any) -> None:
-    routes = _routes(_all(framework.make(Replies(), **own), strategies=["rag", "self_route"]))
+def test_plain_strategies_are_the_published_ones_whatever_the_pipeline_does(where: str, own: Any) -> None:
+    routes = _routes(_all(make(where, Replies(), **own), strategies=["rag", "self_route"]))
     assert routes == {"rag": ("rag", "unanswerable"), "self_route": ("long_context", FOUND)}
 
 
-@both
-def test_bounds_and_sections_are_the_pipelines_own(framework: Framework) -> None:
+@each_host
+def test_bounds_and_sections_are_the_pipelines_own(where: str) -> None:
     own = {"answerability": "graded", "doubt_below": (30, 70), "stop_below": 90, "sections": 1_000}
-    pipeline = framework.make(Replies(graded="80 20\nMr Lin", graded_sections="69\nMr Tan"), **own)
+    pipeline = make(where, Replies(graded="80 20\nMr Lin", graded_sections="69\nMr Tan"), **own)
     done = _all(pipeline)
     assert _routes(done)["graded_sections"] == ("long_context", FOUND), "69 is in doubt after sections"
-    cut = [call.prompt for call in framework.model(pipeline).calls if LEFT_OUT in call.prompt]
+    cut = [call.prompt for call in pipeline.model.calls if LEFT_OUT in call.prompt]
     assert cut
     assert all(600 < count_tokens(prompt) < 1_200 for prompt in cut)
     assert done.settings["model"].endswith("scripted")
@@ -370,31 +327,31 @@ def test_bounds_and_sections_are_the_pipelines_own(framework: Framework) -> None
         "stop_below": 90,
         "sections": 1_000,
     }
-    sure = framework.make(Replies(graded="80 30\nMr Lin"), **own)
+    sure = make(where, Replies(graded="80 30\nMr Lin"), **own)
     assert _routes(_all(sure))["graded_sections"] == ("rag", "Mr Lin"), "30 is not in doubt in a draft"
 
 
-@both
-def test_a_prompt_of_ones_own_has_to_ask_for_numbers(framework: Framework) -> None:
-    pipeline = framework.make(Replies(), rag_prompt=framework.prompt("Answer. "))
+@each_host
+def test_a_prompt_of_ones_own_has_to_ask_for_numbers(where: str) -> None:
+    pipeline = make(where, Replies(), rag_prompt=both_parts.template(where, "Answer. " + "{context} {question}"))
     with pytest.raises(ConfigurationError, match="two numbers"):
         _all(pipeline)
-    assert framework.model(pipeline).calls == []
+    assert pipeline.model.calls == []
     assert _routes(_all(pipeline, strategies=["sections"]))["sections"] == ("long_context", FOUND)
 
 
-@both
-def test_the_numbers_that_a_prompt_of_ones_own_asks_for_are_passed_over_without_bounds(framework: Framework) -> None:
-    prompt = framework.prompt(f"{GRADED_ASKS} from 0 to 100. ")
-    pipeline = framework.make(Replies(), rag_prompt=prompt, answerability="graded")
+@each_host
+def test_the_numbers_that_a_prompt_of_ones_own_asks_for_are_passed_over_without_bounds(where: str) -> None:
+    prompt = both_parts.template(where, f"{GRADED_ASKS} from 0 to 100. " + "{context} {question}")
+    pipeline = make(where, Replies(), rag_prompt=prompt, answerability="graded")
     routes = _routes(_all(pipeline))
     assert (routes["rag"], routes["self_route"]) == (("rag", "Mr Lin"), ("rag", "Mr Lin"))
     assert routes["graded"] == ("long_context", FOUND)
 
 
-@both
-def test_only_what_the_draft_reads_is_kept_as_its_passages(framework: Framework) -> None:
-    done = _all(framework.make(Replies(), draft_passages=2), strategies=["rag"])
+@each_host
+def test_only_what_the_draft_reads_is_kept_as_its_passages(where: str) -> None:
+    done = _all(make(where, Replies(), draft_passages=2), strategies=["rag"])
     assert [one.text for one in done.results[0].passages] == TEXTS[:2]
 
 
@@ -403,17 +360,15 @@ def _report(**fields: Any) -> str:
 
 
 def test_the_replies_of_an_earlier_attempt_are_in_no_look() -> None:
-    chain = _chain(Replies(), sections=(1_000, 3_000))
-    once = _all(chain, strategies=["sections"])
-    chain.llm.failures = {"long_context": [None, ConnectionError("the line went dead")]}
-    twice = _all(chain.with_retry(stop_after_attempt=2, wait_exponential_jitter=False), strategies=["sections"])
+    made = make(LANGCHAIN, Replies(), sections=(1_000, 3_000))
+    once = _all(made, strategies=["sections"])
+    made.model.failures = {"long_context": [None, ConnectionError("the line went dead")]}
+    twice = _all(made.asked.with_retry(stop_after_attempt=2, wait_exponential_jitter=False), strategies=["sections"])
     assert (twice.looks, twice.results) == (once.looks, once.results)
 
 
-@both
-def test_structured_reports_are_kept_with_the_numbers_that_each_step_is_asked_for(
-    framework: Framework, tmp_path: Path
-) -> None:
+@each_host
+def test_structured_reports_are_kept_with_the_numbers_that_each_step_is_asked_for(where: str, tmp_path: Path) -> None:
     script = [
         _report(answer="Mr Lin"),
         _report(answer="Mr Tan", prospect=80, confidence=20),
@@ -422,8 +377,8 @@ def test_structured_reports_are_kept_with_the_numbers_that_each_step_is_asked_fo
 
     def look(replies: list[str]) -> Evaluation:
         left = iter(replies)
-        pipeline = framework.make(lambda _: (next(left),), model=framework.reporting, answerability="structured")
-        framework.model(pipeline).final = (_report(answer=FOUND),)
+        pipeline = make(where, lambda _: (next(left),), models=REPORTING, answerability="structured")
+        pipeline.model.final = (_report(answer=FOUND),)
         return _all(pipeline, strategies=["rag", "graded", "graded_sections"], folder=tmp_path, name="structured")
 
     done = look(script)
