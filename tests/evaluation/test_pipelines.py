@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +19,10 @@ from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.llms.google_genai import GoogleGenAI
 from llama_index.llms.openai_like import OpenAILike
 
+import both_parts
 import langchain_parts
 import llamaindex_parts
+from both_parts import COMPLETION, HOSTS, Pipeline, each_host, is_langchain, pipeline_for
 from evaluation_parts import STRATEGIES, evaluate, kept
 from langchain_selfroute import SelfRouteChain, SelfRouteLedger
 from llamaindex_parts import ScriptedLLM, an_engine
@@ -47,29 +48,6 @@ NO_REPORT = json.dumps({"answerable": False, "answer": ""})
 Scripted = langchain_parts.ScriptedModel
 
 
-def _plain_engine(**fields: Any) -> RetrieverQueryEngine:
-    engine = an_engine(**fields)
-    return RetrieverQueryEngine(engine.retriever, engine._response_synthesizer)
-
-
-@dataclass(frozen=True)
-class Framework:
-    """A framework: what makes a pipeline over a scripted model, and how that is asked and found again."""
-
-    make: Callable[..., Any]
-    retriever: Callable[..., Any]
-    model: Callable[[Any], Any]
-    ask: Callable[[Any], dict[str, Any]]
-    reporting: type[Any]
-    openai: Callable[..., Any]
-
-    def over(self, scenario: Scenario, **fields: Any) -> Any:
-        """The pipeline of a scenario."""
-        given = {"retriever": self.retriever([])} if scenario.draft is None else {}
-        script = {"draft": scenario.draft, "final": FINAL, "refusal": scenario.refusal, "usage": True}
-        return self.make(**{**script, **given, **fields})
-
-
 def _chat_openai(server: LoopbackServer, **options: Any) -> ChatOpenAI:
     given = {"model": "gpt-4o-mini", "temperature": 0.0, "api_key": KEY, **options}
     return ChatOpenAI(base_url=server.openai_url, max_retries=0, **given)
@@ -91,38 +69,23 @@ def _google_genai(server: LoopbackServer, **options: Any) -> GoogleGenAI:
     return GoogleGenAI(http_options=address, max_retries=0, context_window=1_000_000, **given)
 
 
-LANGCHAIN = Framework(
-    langchain_parts.a_chain,
-    lambda passages: langchain_parts.ListRetriever(passages=passages),
-    lambda chain: chain.llm,
-    lambda chain: chain.invoke(QUESTION),
-    Reporting,
-    _chat_openai,
-)
+LANGCHAIN, LLAMAINDEX = HOSTS
+OPENAI = {LANGCHAIN: _chat_openai, LLAMAINDEX: _openai_like}
+REPORTS = {LANGCHAIN: Reporting, LLAMAINDEX: Calling}
+everywhere = pytest.mark.parametrize("where", [LANGCHAIN, LLAMAINDEX, COMPLETION[0], "llamaindex stream"])
 
 
-def _asked(engine: Any) -> dict[str, Any]:
-    response = engine.query(QUESTION)
+def over(where: str, scenario: Scenario, **fields: Any) -> Pipeline:
+    """The pipeline of a scenario, whose model reports its usage."""
+    return pipeline_for(where, scenario, **{"final": FINAL, "usage": True, **fields})
+
+
+def ask(made: Pipeline) -> dict[str, Any]:
+    """What a pipeline answers, and all that it says about it."""
+    if is_langchain(made.where):
+        return made.asked.invoke(QUESTION)  # type: ignore[no-any-return]
+    response = made.asked.query(QUESTION)
     return {"answer": str(response), **response.metadata}  # `str` reads a stream to its end
-
-
-LLAMAINDEX = Framework(
-    an_engine,
-    llamaindex_parts.ListRetriever,
-    llamaindex_parts.model_of,
-    _asked,
-    Calling,
-    _openai_like,
-)
-FRAMEWORKS = {
-    "langchain": LANGCHAIN,
-    "llamaindex": LLAMAINDEX,
-    "llamaindex completing": replace(LLAMAINDEX, make=partial(an_engine, is_chat=False)),
-    "llamaindex as_query_engine": replace(LLAMAINDEX, make=_plain_engine),
-    "llamaindex streaming": replace(LLAMAINDEX, make=partial(an_engine, streaming=True)),
-}
-everywhere = pytest.mark.parametrize("framework", FRAMEWORKS.values(), ids=FRAMEWORKS)
-both = pytest.mark.parametrize("framework", [LANGCHAIN, LLAMAINDEX], ids=["langchain", "llamaindex"])
 
 
 def _by_strategy(done: Evaluation) -> dict[str, Any]:
@@ -132,9 +95,9 @@ def _by_strategy(done: Evaluation) -> dict[str, Any]:
 
 @everywhere
 @pytest.mark.parametrize("scenario", [PLAIN, DECLINED, NOTHING_RETRIEVED], ids=str)
-def test_self_route_is_the_pipeline_as_it_is(framework: Framework, scenario: Scenario) -> None:
-    one = _by_strategy(evaluate(framework.over(scenario), ONE))["self_route"]
-    given = framework.ask(framework.over(scenario))
+def test_self_route_is_the_pipeline_as_it_is(where: str, scenario: Scenario) -> None:
+    one = _by_strategy(evaluate(over(where, scenario), ONE))["self_route"]
+    given = ask(over(where, scenario))
     assert (one.answer, one.route, one.answerable) == (given["answer"], given["route"], given["answerable"])
     assert (not one.passages) == (given["retrieved"] == [])
     if not given["usage"]["estimated"]:  # as it is of streams
@@ -144,7 +107,7 @@ def test_self_route_is_the_pipeline_as_it_is(framework: Framework, scenario: Sce
 @pytest.mark.parametrize("usage", [True, False], ids=["counted", "estimated"])
 @pytest.mark.parametrize("scenario", [PLAIN, DECLINED, NOTHING_RETRIEVED], ids=str)
 def test_both_frameworks_come_to_the_same(scenario: Scenario, usage: bool) -> None:
-    given = [_by_strategy(evaluate(one.over(scenario, usage=usage), ONE)) for one in (LANGCHAIN, LLAMAINDEX)]
+    given = [_by_strategy(evaluate(over(where, scenario, usage=usage), ONE)) for where in HOSTS]
     chain, engine = (
         {
             name: [replace(look, passages=[one.text for one in look.passages]) for look in result.paid]
@@ -156,29 +119,27 @@ def test_both_frameworks_come_to_the_same(scenario: Scenario, usage: bool) -> No
 
 
 @everywhere
-def test_what_is_evaluated_stays_as_it_was(framework: Framework) -> None:
-    pipeline, fresh = framework.over(DECLINED), framework.over(DECLINED)
-    before = dict(vars(pipeline))
-    parts = dict(vars(pipeline._response_synthesizer)) if "_response_synthesizer" in before else {}
+def test_what_is_evaluated_stays_as_it_was(where: str) -> None:
+    pipeline, fresh = over(where, DECLINED), over(where, DECLINED)
+    before, parts = dict(vars(pipeline.asked)), dict(vars(pipeline.holder))
     evaluate(pipeline, ONE)
-    assert {name: value for name, value in vars(pipeline).items() if name in before} == before
-    if parts:
-        assert vars(pipeline._response_synthesizer) == parts
-    calls = len(framework.model(pipeline).calls)
-    assert framework.ask(pipeline) == framework.ask(fresh)
-    assert len(framework.model(pipeline).calls) == calls + 2
+    assert {name: value for name, value in vars(pipeline.asked).items() if name in before} == before
+    assert {name: value for name, value in vars(pipeline.holder).items() if name in parts} == parts
+    calls = len(pipeline.model.calls)
+    assert ask(pipeline) == ask(fresh)
+    assert len(pipeline.model.calls) == calls + 2
 
 
 @everywhere
-def test_an_interrupted_run_asks_for_the_rest(framework: Framework, tmp_path: Path) -> None:
-    failing = framework.over(DECLINED, failures={"long_context": [TimeoutError("too slow")] * 2})
+def test_an_interrupted_run_asks_for_the_rest(where: str, tmp_path: Path) -> None:
+    failing = over(where, DECLINED, failures={"long_context": [TimeoutError("too slow")] * 2})
     broken = evaluate(failing, ONE, folder=tmp_path)
     assert [one.step for one in broken.failures] == ["long_context"]
     assert [one.strategy for one in broken.results] == ["rag"]
     assert "too slow" in broken.failures[0].error
-    resumed = framework.over(DECLINED, draft=None)
+    resumed = over(where, DECLINED, draft=None)
     by = _by_strategy(evaluate(resumed, ONE, folder=tmp_path))
-    assert framework.model(resumed).steps == ["long_context"]
+    assert resumed.model.steps == ["long_context"]
     assert by["self_route"].answer == FOUND
 
 
@@ -189,16 +150,15 @@ DIFFERENT: dict[str, dict[str, Any]] = {
 }
 
 
-@both
+@each_host
 @pytest.mark.parametrize("change", DIFFERENT.values(), ids=DIFFERENT)
-def test_what_differs_is_asked_for_itself(framework: Framework, change: dict[str, Any], tmp_path: Path) -> None:
-    evaluate(framework.over(PLAIN), ONE, folder=tmp_path, strategies=["rag"])
+def test_what_differs_is_asked_for_itself(where: str, change: dict[str, Any], tmp_path: Path) -> None:
+    evaluate(over(where, PLAIN), ONE, folder=tmp_path, strategies=["rag"])
     if "retriever" in change:
-        passages = langchain_parts.PASSAGES if framework is LANGCHAIN else llamaindex_parts.PASSAGES
-        change = {"retriever": framework.retriever(passages[:1])}
-    again = framework.over(PLAIN, **change)
+        change = {"retriever": both_parts.retriever(where, PASSAGE_TEXTS[:1])}
+    again = over(where, PLAIN, **change)
     evaluate(again, ONE, folder=tmp_path, strategies=["rag"])
-    assert framework.model(again).steps == ["rag"]
+    assert again.model.steps == ["rag"]
 
 
 REPORTING = {
@@ -208,33 +168,35 @@ REPORTING = {
 }
 
 
-@pytest.mark.parametrize(("framework", "kind"), REPORTING.values(), ids=REPORTING)
+@pytest.mark.parametrize(("where", "kind"), REPORTING.values(), ids=REPORTING)
 @pytest.mark.parametrize("usage", [True, False], ids=["counted", "estimated"])
-def test_structured_replies_are_kept_too(framework: Framework, kind: type[Any], usage: bool, tmp_path: Path) -> None:
+def test_structured_replies_are_kept_too(where: str, kind: type[Any], usage: bool, tmp_path: Path) -> None:
     script = {"draft": (NO_REPORT,), "final": (REPORT,), "usage": usage}
 
     def pipeline(**options: Any) -> Any:
-        return framework.make(llm=kind(**{**script, **options}), answerability="structured")
+        return both_parts.pipeline(where, llm=kind(**{**script, **options}), answerability="structured")
 
     first = pipeline()
     by = _by_strategy(evaluate(first, ONE, folder=tmp_path))
     assert [by[name].answer for name in STRATEGIES] == ["unanswerable", "Ms Okafor.", "Ms Okafor."]
-    assert sorted(framework.model(first).steps) == ["long_context", "rag"]
-    given = framework.ask(pipeline())
+    assert sorted(first.model.steps) == ["long_context", "rag"]
+    given = ask(pipeline())
     if usage:
         assert by["self_route"].input_tokens + by["self_route"].output_tokens == given["usage"]["total_tokens"]
     second = pipeline(draft=None, final=None)
     assert _by_strategy(evaluate(second, ONE, folder=tmp_path)) == by
     other = pipeline(label="another")
     evaluate(other, ONE, folder=tmp_path, strategies=["rag"])
-    assert framework.model(other).steps == ["rag"]
+    assert other.model.steps == ["rag"]
 
 
-@both
-def test_a_structured_reply_is_no_reply_in_text(framework: Framework, tmp_path: Path) -> None:
-    model = framework.reporting(draft=(REPORT,), final=(REPORT,))
-    evaluate(framework.make(llm=model, answerability="structured"), ONE, folder=tmp_path, strategies=["rag"])
-    evaluate(framework.make(llm=model), ONE, folder=tmp_path, strategies=["rag"])
+@each_host
+def test_a_structured_reply_is_no_reply_in_text(where: str, tmp_path: Path) -> None:
+    model = REPORTS[where](draft=(REPORT,), final=(REPORT,))
+    evaluate(
+        both_parts.pipeline(where, llm=model, answerability="structured"), ONE, folder=tmp_path, strategies=["rag"]
+    )
+    evaluate(both_parts.pipeline(where, llm=model), ONE, folder=tmp_path, strategies=["rag"])
     assert model.steps == ["rag", "rag"]
 
 
@@ -284,19 +246,25 @@ def test_a_function_is_kept_under_a_name(tmp_path: Path) -> None:
     assert _by_strategy(evaluate(chain("Ms Okafor"), ONE, strategies=["rag"]))["rag"].answer == "Ms Okafor"
 
 
-@both
-def test_two_models_are_two(framework: Framework) -> None:
-    second = framework.model(framework.make(draft=None, final=FINAL, label="second"))
-    pipeline = framework.make(draft=("unanswerable",), final=None, long_context_llm=second, label="first")
+@each_host
+def test_two_models_are_two(where: str) -> None:
+    second = both_parts.model(where, draft=None, final=FINAL, label="second")
+    pipeline = both_parts.pipeline(where, draft=("unanswerable",), final=None, long_context_llm=second, label="first")
     by = _by_strategy(evaluate(pipeline, ONE))
     assert by["self_route"].answer == FOUND
-    assert (framework.model(pipeline).steps, second.steps) == (["rag"], ["long_context"])
+    assert (pipeline.model.steps, second.steps) == (["rag"], ["long_context"])
 
 
 def test_postprocessors_stay_and_passages_are_what_came_through() -> None:
     engine = an_engine(node_postprocessors=[SimilarityPostprocessor(similarity_cutoff=0.85)])
     one = _by_strategy(evaluate(engine, ONE, strategies=["self_route"]))["self_route"]
     assert [(passage.text, passage.score) for passage in one.passages] == [(PASSAGE_TEXTS[0], 0.9)]
+
+
+def test_an_engine_of_llamaindex_with_our_synthesizer_is_evaluated_alike() -> None:
+    engine = an_engine(("unanswerable",), FINAL, usage=True)
+    plain = RetrieverQueryEngine(engine.retriever, engine._response_synthesizer)
+    assert evaluate(plain, ONE).looks == evaluate(engine, ONE).looks
 
 
 @pytest.mark.parametrize("own", [True, False], ids=["both are filtered", "the retriever is filtered"])
@@ -341,25 +309,25 @@ CLIENTS = {
     "llamaindex openai": (LLAMAINDEX, _openai_like),
     "llamaindex gemini": (LLAMAINDEX, _google_genai),
 }
-every_client = pytest.mark.parametrize(("framework", "client"), CLIENTS.values(), ids=CLIENTS)
+every_client = pytest.mark.parametrize(("where", "client"), CLIENTS.values(), ids=CLIENTS)
 Client = Callable[..., Any]
 MINI = "openai:gpt-4o-mini"  # the server's address is no provider's
 
 
-def _over(framework: Framework, server: LoopbackServer, **options: Any) -> Any:
-    return framework.make(llm=framework.openai(server, **options), priced_as=MINI)
+def _over(where: str, server: LoopbackServer, **options: Any) -> Any:
+    return both_parts.pipeline(where, llm=OPENAI[where](server, **options), priced_as=MINI)
 
 
 @every_client
 def test_over_the_wire_each_prompt_is_asked_once(
-    framework: Framework, client: Client, server: LoopbackServer, tmp_path: Path
+    where: str, client: Client, server: LoopbackServer, tmp_path: Path
 ) -> None:
     def pipeline(**options: Any) -> Any:
-        return framework.make(llm=client(server, **options), priced_as=MINI)
+        return both_parts.pipeline(where, llm=client(server, **options), priced_as=MINI)
 
     by = _by_strategy(evaluate(pipeline(), ONE, folder=tmp_path))
     assert len(server.book) == 2
-    given = framework.ask(pipeline())
+    given = ask(pipeline())
     assert by["self_route"].cost == Decimal(given["usage"]["cost"]) > 0
     assert [row["cached_tokens"] for row in kept(tmp_path)] == [3, 3]
     assert KEY not in (tmp_path / FILE).read_text()
@@ -369,24 +337,24 @@ def test_over_the_wire_each_prompt_is_asked_once(
     assert len(server.book) == asked
 
 
-@both
+@each_host
 def test_an_error_of_the_server_is_a_failure_and_nothing_is_kept(
-    framework: Framework, server: LoopbackServer, tmp_path: Path
+    where: str, server: LoopbackServer, tmp_path: Path
 ) -> None:
     server.answer = lambda _: Reply(status=500, error={"message": f"no key {KEY} here", "type": "x", "code": None})
-    done = evaluate(_over(framework, server), ONE, folder=tmp_path)
+    done = evaluate(_over(where, server), ONE, folder=tmp_path)
     assert (done.results, [one.step for one in done.failures]) == ((), ["rag", "long_context"])
     assert KEY not in repr(done.failures) + (tmp_path / FILE).read_text()
     assert not kept(tmp_path)
 
 
-@both
-def test_a_prompt_that_is_too_long_is_asked_again_with_less(framework: Framework) -> None:
+@each_host
+def test_a_prompt_that_is_too_long_is_asked_again_with_less(where: str) -> None:
     error = ValueError(
         "This model's maximum context length is 40 tokens. However, your messages resulted in 60 tokens."
     )
-    pipeline = framework.over(DECLINED, failures={"long_context": [error]})
-    given = framework.ask(framework.over(DECLINED, failures={"long_context": [error]}))
+    pipeline = over(where, DECLINED, failures={"long_context": [error]})
+    given = ask(over(where, DECLINED, failures={"long_context": [error]}))
     one = _by_strategy(evaluate(pipeline, ONE))["self_route"]
     assert one.input_tokens + one.output_tokens == given["usage"]["total_tokens"]
     assert one.shown.cut
@@ -398,13 +366,13 @@ def test_what_is_not_a_pipeline_is_refused(given: Any) -> None:
         evaluate(given, ONE)
 
 
-@both
-def test_a_cap_holds(framework: Framework, server: LoopbackServer, tmp_path: Path) -> None:
+@each_host
+def test_a_cap_holds(where: str, server: LoopbackServer, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="no price is known"):
-        evaluate(framework.over(PLAIN), ONE, max_cost=1)
-    done = evaluate(_over(framework, server), ONE, folder=tmp_path, max_cost=0.000001)
+        evaluate(over(where, PLAIN), ONE, max_cost=1)
+    done = evaluate(_over(where, server), ONE, folder=tmp_path, max_cost=0.000001)
     assert (done.results, done.stopped is None, server.book) == ((), False, [])
-    assert not evaluate(_over(framework, server), ONE, folder=tmp_path, max_cost=1).stopped
+    assert not evaluate(_over(where, server), ONE, folder=tmp_path, max_cost=1).stopped
 
 
 @pytest.mark.parametrize(
@@ -419,9 +387,9 @@ def test_a_cap_holds(framework: Framework, server: LoopbackServer, tmp_path: Pat
     ids=["config", "retry", "bind", "all", "others"],
 )
 def test_a_chain_is_evaluated_within_its_bindings(wrap: Callable[[Any, Any], Any], stops: bool, tmp_path: Path) -> None:
-    given, ledger = LANGCHAIN.over(DECLINED), SelfRouteLedger()
+    given, ledger = over(LANGCHAIN, DECLINED).asked, SelfRouteLedger()
     result = evaluate(wrap(given, ledger), ONE, folder=tmp_path)
-    expected = evaluate(LANGCHAIN.over(DECLINED), ONE)
+    expected = evaluate(over(LANGCHAIN, DECLINED), ONE)
     assert [(one.answer, one.route, one.input_tokens) for one in result.results] == [
         (one.answer, one.route, one.input_tokens) for one in expected.results
     ]
@@ -434,7 +402,7 @@ def test_a_chain_is_evaluated_within_its_bindings(wrap: Callable[[Any, Any], Any
 
 
 def test_a_retry_around_a_chain_is_one_in_an_evaluation_too() -> None:
-    failing = LANGCHAIN.over(DECLINED, failures={"rag": [ConnectionError("once")]})
+    failing = over(LANGCHAIN, DECLINED, failures={"rag": [ConnectionError("once")]}).asked
     retried = failing.with_retry(wait_exponential_jitter=False, stop_after_attempt=2)
     assert [one.route for one in evaluate(retried, ONE).results] == ["rag", "long_context", "long_context"]
 
@@ -442,12 +410,10 @@ def test_a_retry_around_a_chain_is_one_in_an_evaluation_too() -> None:
 ENDS = [("content_filter", "", False), ("length", "", False), (None, "I cannot help.", False), (None, "", True)]
 
 
-@both
+@each_host
 @pytest.mark.parametrize("ending", ENDS, ids=str)
 @pytest.mark.parametrize("step", ["rag", "long_context"])
-def test_no_reply_is_a_failure_and_never_a_decline(
-    framework: Framework, step: str, ending: Any, tmp_path: Path
-) -> None:
+def test_no_reply_is_a_failure_and_never_a_decline(where: str, step: str, ending: Any, tmp_path: Path) -> None:
     finish_reason, refusal, calls = ending
     script = {
         "ends": {step: finish_reason} if finish_reason else {},
@@ -455,13 +421,13 @@ def test_no_reply_is_a_failure_and_never_a_decline(
         "tool_calls": {step} if calls else set(),
         step.replace("rag", "draft").replace("long_context", "final"): ("",),
     }
-    pipeline = framework.over(DECLINED, **script)
+    pipeline = over(where, DECLINED, **script)
     done = evaluate(pipeline, ONE, folder=tmp_path)
     failed = {"rag": {"rag", "self_route"}, "long_context": {"self_route", "long_context"}}[step]
     assert [one.step for one in done.failures] == [step]
     assert all("NoReplyError" in one.error and (refusal in one.error) for one in done.failures)
     assert {one.strategy for one in done.results} == set(STRATEGIES) - failed
-    model = framework.model(pipeline)
+    model = pipeline.model
     assert model.steps.count(step) == 1  # no strategy pays for it again
     before = len(model.calls)
     evaluate(pipeline, ONE, folder=tmp_path)

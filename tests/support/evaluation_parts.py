@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from both_parts import Pipeline
 from selfroute.evaluation.evaluating import evaluate as evaluate_all
 from selfroute.evaluation.replies_file import FILE
 from selfroute.evaluation.results import Evaluation
@@ -15,7 +16,8 @@ STRATEGIES = ("rag", "self_route", "long_context")
 
 def evaluate(pipeline: Any, questions: Any, **options: Any) -> Evaluation:
     """Evaluate without sections, which these documents are too short for."""
-    return evaluate_all(pipeline, questions, **{"strategies": STRATEGIES, **options})
+    asked = pipeline.asked if isinstance(pipeline, Pipeline) else pipeline
+    return evaluate_all(asked, questions, **{"strategies": STRATEGIES, **options})
 
 
 def kept(folder: Path) -> list[dict[str, Any]]:
