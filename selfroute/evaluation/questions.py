@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -158,12 +158,6 @@ class _Fields:
             self.fail(f"{key} must be a list of strings")
         return tuple(texts)
 
-    def name(self, key: str, default: str, *, known: Iterable[str]) -> str:
-        value = self.text(key, default)
-        if value not in known:
-            self.fail(f"{key} {value!r} is not known; write one of {', '.join(known)}")
-        return value
-
 
 class _Documents:
     """The texts of a file's documents, each held once."""
@@ -206,7 +200,9 @@ def _question(row: _Fields, name: str, dataset: str, documents: _Documents) -> Q
     choices = row.texts("choices")
     if row.values.get("metric") == "judged":
         row.fail("judged is measured beside a question's own metric: leave it out, and name a judge (--judge, judge=)")
-    metric = row.name("metric", "choice" if choices else "f1", known=METRICS)
+    metric = row.text("metric", "choice" if choices else "f1")
+    if metric not in METRICS:
+        row.fail(f"metric {metric!r} is not known; write one of {', '.join(METRICS)}")
     return Question(
         dataset=row.text("dataset", dataset),
         id=row.text("id", name),

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import fields, is_dataclass, replace
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -86,43 +86,37 @@ def _look(row: dict[str, Any], texts: Sequence[str], where: str) -> Look:
 
 def _as_json(evaluation: Record) -> Any:
     texts: dict[str, int] = {}
-    looks = [
-        {
-            **fields_of(look),
-            "passages": [
-                {"text": texts.setdefault(passage.text, len(texts)), "score": passage.score}
-                for passage in look.passages
-            ],
-        }
-        for look in evaluation.looks
-    ]
+
+    def numbered(passage: Passage) -> dict[str, Any]:
+        return {"text": texts.setdefault(passage.text, len(texts)), "score": passage.score}
+
+    looks = [{**fields_of(look), "passages": list(map(numbered, look.passages))} for look in evaluation.looks]
     return plain(
         {
             "selfroute": __version__,
             "settings": evaluation.settings,
             "stopped": evaluation.stopped,
             "verdict": verdict(evaluation).data(),
-            "tables": [asdict(table) for table in tables(evaluation)],
-            "questions": [
-                {**fields_of(question), "document": question.document and question.document_id}
-                for question in evaluation.questions
-            ],
+            "tables": tables(evaluation),
+            "questions": [replace(one, document=one.document and one.document_id) for one in evaluation.questions],
             "looks": looks,
-            "failures": [asdict(failure) for failure in evaluation.failures],
-            "other_grades": [asdict(grade) for grade in evaluation.other_grades],
-            "excerpts": [fields_of(excerpt) for excerpt in evaluation.excerpts],
+            "failures": evaluation.failures,
+            "other_grades": evaluation.other_grades,
+            "excerpts": evaluation.excerpts,
             "passages": list(texts),
         }
     )
 
 
-def fields_of(data: Question | Look | Excerpt) -> dict[str, Any]:
+def fields_of(data: Any) -> dict[str, Any]:
     """Return the fields of an object as they are, without copying what is in them."""
     return {field.name: getattr(data, field.name) for field in fields(data)}
 
 
 def plain(value: Any) -> Any:
-    """Return a value as plain JSON: floats that are not finite as None, objects as text."""
+    """Return a value as plain JSON: floats that are not finite as None, data classes as objects, others as text."""
+    if is_dataclass(value):
+        return plain(fields_of(value))
     if isinstance(value, float):
         return value if isfinite(value) else None
     if isinstance(value, Mapping):

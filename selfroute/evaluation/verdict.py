@@ -60,7 +60,7 @@ class Verdict:
         return {**asdict(self), "options": None if self.options is None else dict(self.options)}
 
 
-def cannot_tell(why: str) -> Verdict:
+def _cannot_tell(why: str) -> Verdict:
     """Return the verdict where there is nothing to go by."""
     return Verdict(f"Cannot tell which strategy is best: {why}.", "cannot tell")
 
@@ -69,15 +69,15 @@ def verdict(evaluation: Record) -> Verdict:
     """Return the verdict on an evaluation."""
     missing = [NAMES[name] for name in ("rag", "long_context") if name not in evaluation.strategies]
     if missing:
-        return cannot_tell(f"{' and '.join(missing)} was not among the strategies")
+        return _cannot_tell(f"{' and '.join(missing)} was not among the strategies")
     if not evaluation.settings.get("language_model", True):
-        return cannot_tell("the built-in reader is not a language model; name one with --model")
+        return _cannot_tell("the built-in reader is not a language model; name one with --model")
     if not evaluation.compared:
-        return cannot_tell("no question was finished by every strategy")
+        return _cannot_tell("no question was finished by every strategy")
     try:
         return verdict_of(evidence_of(evaluation), evaluation.rules, evaluation.sections)
     except ConfigurationError as error:
-        return cannot_tell(str(error))
+        return _cannot_tell(str(error))
 
 
 def verdict_of(evidence: Evidence, rules: Mapping[Strategy, Rule], sections: Sections) -> Verdict:
@@ -96,7 +96,7 @@ def verdict_of(evidence: Evidence, rules: Mapping[Strategy, Rule], sections: Sec
             f"{counts_of(evidence)} are too few; ask at least {FEWEST_QUESTIONS} questions on at least "
             f"{FEWEST_DOCUMENTS} documents"
         )
-        return replace(cannot_tell(why), figures=figures, gains=gains)
+        return replace(_cannot_tell(why), figures=figures, gains=gains)
     level = _level_with_the_best(evidence, trials)
     priced = all(each.dollars is not None for each in figures.values())
     taken = min(level, key=lambda name: (figures[name].dollars or 0.0) if priced else figures[name].token_share)
