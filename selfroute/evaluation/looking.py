@@ -216,12 +216,10 @@ def settings_of(pipeline: Pipeline, strategies: Sequence[Strategy]) -> dict[str,
 
 def _passages(host: KeptHost, answer: Answer) -> tuple[Passage, ...]:
     """Return the passages that the draft read."""
-    settings = host.settings
-    found = answer.passages[: settings.draft_passages]
-    scores = [getattr(one, "score", None) or host.place_of(one).metadata.get("score") for one in found]
+    scores = [getattr(one, "score", None) or host.place_of(one).metadata.get("score") for one in answer.passages]
     return tuple(
         Passage(host.text_of(one), score if isinstance(score, float) else None)
-        for one, score in zip(found, scores, strict=True)
+        for one, score in zip(answer.passages, scores, strict=True)
     )
 
 

@@ -351,7 +351,7 @@ def test_the_numbers_that_a_prompt_of_ones_own_asks_for_are_passed_over_without_
 
 @each_host
 def test_only_what_the_draft_reads_is_kept_as_its_passages(where: str) -> None:
-    done = _all(make(where, Replies(), draft_passages=2), strategies=["rag"])
+    done = _all(make(where, Replies(), draft_passages=2), strategies=["sections"])
     assert [one.text for one in done.results[0].passages] == TEXTS[:2]
 
 
