@@ -21,7 +21,9 @@ from selfroute.demo.corpus import load_documents
 from selfroute.evaluation.metrics import set_f1
 from selfroute.evaluation.questions import load_questions
 from selfroute.evaluation.writing.files import review
+from selfroute.evaluation.writing.writer import _both_ends
 from selfroute.evaluation.writing.written import Source, Written, is_known, read
+from selfroute.usage.tokens import count_tokens
 from writing_parts import GUESSED, KNOWN, ScriptedWriter, is_writing
 
 pytestmark = pytest.mark.usefixtures("frozen")
@@ -360,3 +362,12 @@ def test_what_a_model_knows_is_dropped_in_scripts_without_spaces_too(run: Run, t
     with LoopbackServer(answer) as server:
         run("zh.txt", "--n", "2", "--unanswerable", "0", server=server)
     assert [row["answers"] for row in rows_of()] == [["四十二"]]
+
+
+def test_a_document_that_does_not_fit_loses_its_middle() -> None:
+    text = " ".join(f"word{number}" for number in range(2_000))
+    cut = _both_ends(text, 400)
+    assert cut.startswith("word0 ")
+    assert cut.endswith(" word1999")
+    assert 200 < count_tokens(cut) <= 400
+    assert _both_ends(text, None) == _both_ends(text, 10**6) == text
