@@ -19,16 +19,15 @@ pytestmark = pytest.mark.matrix
 QUESTION = "What did the council decide about the harbour?"
 
 
-@pytest.fixture(scope="module")
-def every() -> list[str]:
-    """All chunks of the shipped documents, of sixty words each."""
-    return [chunk for text in load_documents().values() for chunk in chunks(text, 60)]
+def shipped(each: int) -> list[str]:
+    """So many chunks of each shipped document, of sixty words each."""
+    return [chunk for text in load_documents().values() for chunk in chunks(text, 60)[:each]]
 
 
 @pytest.fixture(scope="module")
-def texts(every: list[str]) -> list[str]:
-    """Forty of them."""
-    return every[:40]
+def texts() -> list[str]:
+    """Thirty chunks."""
+    return shipped(10)
 
 
 class Book:
@@ -84,11 +83,11 @@ def test_clusters_are_soft() -> None:
     assert raptor.members_of(many)[0] == [0], "one that belongs to none above all is in the likeliest"
 
 
-def test_a_cluster_that_is_too_long_for_a_summary_is_split(every: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    whole, split = Book(), Book()
-    search(every, whole)
+def test_a_cluster_that_is_too_long_for_a_summary_is_split(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts, whole, split = shipped(20), Book(), Book()
+    search(texts, whole)
     monkeypatch.setattr(raptor, "_MOST_TOKENS", 600)
-    search(every, split)
+    search(texts, split)
     assert len(split.asked) > len(whole.asked)
 
 

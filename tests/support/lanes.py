@@ -14,7 +14,7 @@ from collections.abc import Iterable
 import hypothesis
 import pytest
 
-FEW = 25
+FEW = 10
 
 
 def load_profile() -> None:
