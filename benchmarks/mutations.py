@@ -78,8 +78,8 @@ MUTATIONS = (
     Mutation(
         "a given list is cut to the best documents",
         "selfroute/calls/reading.py",
-        "or not self.is_stored:",
-        "or False:",
+        "if not self.is_stored or (most",
+        "if (most",
         CORE,
     ),
     Mutation(
@@ -220,7 +220,13 @@ MUTATIONS = (
         "return self._latest[1]",
         CORE,
     ),
-    Mutation("a policy sets what the user set", "selfroute/calls/settings.py", "if twice:", "if False:", ("policies",)),
+    Mutation(
+        "a step may exceed what is left",
+        "selfroute/policies/budget.py",
+        "tokens + estimate.tokens > self._tokens",
+        "tokens > self._tokens",
+        ("policies",),
+    ),
     Mutation(
         "text is written for everybody",
         "selfroute/private.py",
