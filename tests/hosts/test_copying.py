@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import pickle
 import threading
 from collections.abc import Callable
@@ -125,12 +126,16 @@ UNCOPIED: dict[str, tuple[Callable[[], Any], str]] = {
 }
 
 
+# The half-made copy of a client of 2025 has no state that its end asks for.
+@pytest.mark.filterwarnings("ignore:Exception ignored in.*HttpxClientWrapper:pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize(("name", "kind"), [(name, kind) for name in DEEP for kind in UNCOPIED])
 def test_what_cannot_be_copied_is_named(name: str, kind: str) -> None:
     make, message = UNCOPIED[kind]
     with pytest.raises(CopyError, match=message) as refused:
         DEEP[name](make())
     assert "\n" not in str(refused.value)
+    del refused
+    gc.collect()  # here, and not amid another test
 
 
 @pytest.mark.parametrize(("where", "name"), [(where, name) for where in ONE_OF_EACH for name in DEEP])
