@@ -159,7 +159,7 @@ class _Asking:
     """One routed model call of an agent.
 
     Attributes:
-        acted: The response that called tools, which ends the routing; None if there is none.
+        acted: The response that called tools, which ends the routing; None if none was called.
     """
 
     def __init__(self, request: ModelRequest[Any]) -> None:

@@ -98,7 +98,7 @@ class Reply:
         """Return the text.
 
         Raises:
-            NoReplyError: There is none, since the model was not done.
+            NoReplyError: The reply has no text, since the model was not done.
         """
         if self.ending.kind != "complete":
             raise self.ending.error(step)

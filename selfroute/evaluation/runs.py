@@ -112,7 +112,7 @@ def score_of(question: Question, answer: str, *, declined: bool) -> float:
     Where the text has no answer, a decline scores 1 and all else 0, as in SQuAD.
     """
     squad = question.metric.startswith("squad")
-    if declined:  # whatever it says besides; in SQuAD an empty answer says that there is none
+    if declined:  # whatever it says besides; in SQuAD an empty answer is a decline
         answer = "" if squad else "unanswerable"
     if question.answers or squad:
         return METRICS[question.metric](answer, question.answers)

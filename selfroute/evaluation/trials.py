@@ -115,7 +115,7 @@ class Figures:
 
     Attributes:
         quality: The mean value of its answers; with wrong answers at a price of 1, their mean quality, from 0 to 1.
-        low: The lower end of its 95 % interval; None if there is none.
+        low: The lower end of its 95 % interval; None with fewer than two documents, or if all are equal.
         high: The upper end.
         token_share: Its tokens as a share of the long context's.
         dollars: What a question costs on average; None if a price is not known.

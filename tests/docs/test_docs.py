@@ -157,20 +157,17 @@ def ran(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
         yield Ran(page, names, shown.getvalue(), server)
 
 
+REAL_WEIGHTS = DOCS / "files.md"  # which needs torch
+
+
 def pages(*paths: Path) -> Any:
-    return pytest.mark.parametrize("ran", paths, indirect=True, ids=named)
+    rows = [
+        pytest.param(page, marks=pytest.mark.matrix if page == REAL_WEIGHTS else (), id=named(page)) for page in paths
+    ]
+    return pytest.mark.parametrize("ran", rows, indirect=True)
 
 
-REAL_WEIGHTS = DOCS / "files.md"  # which takes ten seconds
-
-
-@pytest.mark.matrix
-@pages(REAL_WEIGHTS)
-def test_the_blocks_that_load_real_embeddings_run(ran: Ran) -> None:
-    assert ran.names["texts"]
-
-
-@pages(*(page for page in RUN if page != REAL_WEIGHTS))
+@pages(*RUN)
 def test_the_python_blocks_of_a_page_run_and_print_what_it_shows(ran: Ran) -> None:
     printed = [line.rstrip() for line in ran.shown.splitlines()]
     for block in blocks_of(ran.page):
