@@ -101,7 +101,7 @@ def equal_strategies(documents: int, rng: np.random.Generator, *, skewed: bool) 
     return rows
 
 
-@pytest.mark.parametrize("runs", [25, pytest.param(400, marks=pytest.mark.matrix)])
+@pytest.mark.parametrize("runs", [25, pytest.param(200, marks=pytest.mark.matrix)])
 @pytest.mark.parametrize("skewed", [True, False], ids=["skewed", "even"])
 @pytest.mark.parametrize("documents", [10, 12, 20, 40])
 def test_equal_strategies_are_seldom_called_better(documents: int, skewed: bool, runs: int) -> None:

@@ -385,9 +385,8 @@ async def test_to_forget_while_a_document_is_read_holds_for_that_reading(kind: s
 
 
 @pytest.mark.matrix
-@in_chroma
-async def test_a_document_of_more_chunks_than_chroma_answers_at_once_is_read_whole(kind: str) -> None:
-    home, count, page = house(kind, [Piece("w", "ash.md")]), 33_000, 5_000  # it answers 32,766
+async def test_a_document_of_more_chunks_than_chroma_answers_at_once_is_read_whole() -> None:
+    home, count, page = house(CHROMA[0], [Piece("w", "ash.md")]), 33_000, 5_000  # it answers 32,766
     about = home.collection.get(include=["metadatas"])["metadatas"][0]
     words = [f"w{n}" for n in range(count)]
     home.delete(home.ids)

@@ -71,8 +71,8 @@ ROUNDS = {
     "LlamaIndex": partial(Round, Engines, 90),
     "LangChain, slow": partial(Round, Chains, 80, slow=SLOW),
     "LlamaIndex, slow": partial(Round, Engines, 80, slow=SLOW),
-    "LangChain, many": partial(Round, Chains, 520),
-    "LlamaIndex, many": partial(Round, Engines, 520),
+    "LangChain, many": partial(Round, Chains, 260),
+    "LlamaIndex, many": partial(Round, Engines, 260),
 }
 
 

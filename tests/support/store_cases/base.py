@@ -51,7 +51,7 @@ class Case(ABC):
         needs: The modules that it takes.
         heavy: Whether these are large, so that only the matrix installs them.
         ignored: How messages of warnings begin that its packages give as they are used.
-        many: The number of chunks of a long document.
+        many: The number of chunks of a long document, more than the store is asked for at once.
         not_filters: Values that are filters of other stores.
     """
 
@@ -62,7 +62,7 @@ class Case(ABC):
     needs: Sequence[str] = ()
     heavy: bool = False
     ignored: Sequence[str] = ()
-    many: int = 20_000
+    many: int = 6_000
     not_filters: Sequence[Any] = ()
 
     def __init__(self, folder: Path) -> None:

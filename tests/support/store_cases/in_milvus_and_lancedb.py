@@ -47,6 +47,7 @@ def open_lancedb(folder: Path, **options: Any) -> Any:
 class _Milvus(Case):
     needs: tuple[str, ...]
     heavy = True
+    many = 20_000  # it answers 16,384
 
     @property
     def file(self) -> Path:
