@@ -22,7 +22,8 @@ from hosts_documents import HOSTS, ITS_OWN, MINE, MODES, NOTHING_HIDDEN, house, 
 from langchain_parts import a_chain
 from langchain_selfroute import SelfRouteLedger
 from langchain_stores import text_of
-from llamaindex_selfroute import SelfRouteSynthesizer
+from llamaindex_parts import ListRetriever
+from llamaindex_selfroute import SelfRouteQueryEngine, SelfRouteSynthesizer
 from llamaindex_stores_parts import Shelf, declining, over
 from selfroute.errors import CopyError
 
@@ -107,6 +108,12 @@ def _fetched() -> Any:
     return llamaindex_selfroute.StoredDocuments(over(Locked(), []), fetch=_fetch)
 
 
+def _locked() -> ListRetriever:
+    retriever = ListRetriever([])
+    retriever.lock = threading.Lock()  # type: ignore[attr-defined]
+    return retriever
+
+
 STORED = r"this StoredDocuments cannot be .* because its store \({}\)"
 UNCOPIED: dict[str, tuple[Callable[[], Any], str]] = {
     **{f"documents of {host}": (lambda host=host: _in_chroma(host), STORED.format("Chroma")) for host in HOSTS},
@@ -122,6 +129,10 @@ UNCOPIED: dict[str, tuple[Callable[[], Any], str]] = {
         STORED.format("Chroma"),
     ),
     "documents that are fetched": (_fetched, STORED.format("Fetched")),
+    "a retriever": (
+        lambda: SelfRouteQueryEngine(_locked(), documents=lambda query: [], llm=declining()),
+        r"this SelfRouteQueryEngine .* its retriever \(ListRetriever\)",
+    ),
     "a model": (lambda: a_chain(llm=ChatOpenAI(api_key="none")), r"this SelfRouteChain .* its llm \(ChatOpenAI\)"),
 }
 
