@@ -1,5 +1,7 @@
 """Count the bytecodes that one question executes, in both frameworks and in what they offer themselves.
 
+A chain or an engine that is made for each user or request costs its making, too: that is counted beside it.
+
     python benchmarks/opcodes.py [--check]
 
 `--check` exits with 1 if a count is more than a tenth above `RECORDED`; on another Python than there it says so.
@@ -14,6 +16,7 @@ import argparse
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -34,6 +37,8 @@ WORDS = "The ferry leaves at seven and the harbour is closed. " * 30
 PASSAGES, RUNS = 5, 30
 PYTHON = "3.11"
 RECORDED = {
+    "LangChain, made": 4_000,
+    "LlamaIndex, made": 4_100,
     "LangChain, answered": 19_300,
     "LangChain, escalated": 34_600,
     "LlamaIndex, answered": 26_400,
@@ -137,10 +142,10 @@ def main() -> int:
     parser.add_argument("--check", action="store_true")
     check = parser.parse_args().check
     print(f"Python {sys.version.split()[0]}")
-    counts = {
-        f"{name}, {kind}": executed(make(replies))
-        for name, make in (("LangChain", langchain), ("LlamaIndex", llamaindex))
-        for kind, replies in REPLIES.items()
+    hosts = {"LangChain": langchain, "LlamaIndex": llamaindex}
+    counts = {f"{name}, made": executed(partial(make, REPLIES["answered"])) for name, make in hosts.items()}
+    counts |= {
+        f"{name}, {kind}": executed(make(replies)) for name, make in hosts.items() for kind, replies in REPLIES.items()
     }
     peers = {
         "create_retrieval_chain": chain_of_langchain,

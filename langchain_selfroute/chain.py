@@ -69,7 +69,16 @@ def _prompt(template: str) -> ChatPromptTemplate:
     return ChatPromptTemplate([("placeholder", "{chat_history}"), ("human", template.replace("{question}", "{input}"))])
 
 
-_RAG_PROMPT, _GRADED_PROMPT, _SECTIONS_PROMPT = map(_prompt, (prompts.RAG, prompts.GRADED, prompts.SECTIONS))
+_RAG_PROMPT, _GRADED_PROMPT, _SECTIONS_PROMPT, _LONG_CONTEXT_PROMPT = map(
+    _prompt, (prompts.RAG, prompts.GRADED, prompts.SECTIONS, prompts.LONG_CONTEXT)
+)
+
+
+def _copied(prompt: ChatPromptTemplate) -> ChatPromptTemplate:
+    """Copy what a user may change in place; a deep copy of two prompts takes longer than two questions."""
+    history, human = prompt.messages
+    own = human.model_copy(update={"prompt": human.prompt.model_copy()})  # type: ignore[union-attr]
+    return prompt.model_copy(update={"messages": [history.model_copy(), own]})
 
 
 class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutput], CopiedAsParts):
@@ -170,8 +179,8 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
     llm: Runnable[Any, Any]
     documents: Source = Field(default=None, repr=False, exclude=True)  # type: ignore[assignment] # filled in below
     long_context_llm: Runnable[Any, Any] | None = None
-    rag_prompt: Runnable[Any, Any] = _RAG_PROMPT
-    long_context_prompt: Runnable[Any, Any] = _prompt(prompts.LONG_CONTEXT)
+    rag_prompt: Runnable[Any, Any] = Field(default_factory=partial(_copied, _RAG_PROMPT))
+    long_context_prompt: Runnable[Any, Any] = Field(default_factory=partial(_copied, _LONG_CONTEXT_PROMPT))
     document_prompt: BasePromptTemplate | None = None  # type: ignore[type-arg]
     refusal: str = "unanswerable"
     answerability: Answerability = "text"

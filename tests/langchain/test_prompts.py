@@ -46,6 +46,17 @@ def _chosen(key: str) -> RunnableConfig:
     return {"configurable": {"wording": key}}
 
 
+@each_prompt
+def test_a_prompt_that_is_changed_in_place_is_that_of_one_chain(field: str) -> None:
+    changed, prompt = a_chain(), getattr(a_chain(), field)
+    mine, kept = getattr(changed, field), prompt.model_copy(deep=True).messages
+    mine.messages[1].prompt.template = "Mine. {context} {input}"
+    mine.messages[0].optional = False
+    mine.messages.append(HumanMessage("More."))
+    assert (prompt.messages, getattr(a_chain(), field).messages) == (kept, kept)
+    assert (changed.has_default_rag_prompt, a_chain().has_default_rag_prompt) == (field != "rag_prompt", True)
+
+
 PROMPTS = {
     "chat": ChatPromptTemplate([("system", "Custom. {context}"), ("human", "{input} or {refusal}")]),
     "history": ChatPromptTemplate(
