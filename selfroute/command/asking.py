@@ -99,8 +99,8 @@ def open_files(options: Asking, *, questions: Sequence[str] = ()) -> tuple[Sessi
     chain_options = options.chain_options()
     check_questions(questions)
     sources = Sources(files=options.files, everything=options.everything)
+    answering = load_models(options) or models.Models.extractive()  # before files are read, which may take long
     texts = sources.read()
-    answering = load_models(options) or models.Models.extractive()
     out, err = open_console(sys.stdout), open_console(sys.stderr)
     library = open_library(texts, sources, embeddings=options.embeddings, store=options.store)
     answers.show_reader(err if options.as_json else out, answering)

@@ -478,10 +478,10 @@ def test_the_last_argument_is_the_question(run: Run) -> None:
     assert (asked.code, "What is this? at character 0" in asked.out) == (0, True), "a file of that name is a file"
 
 
-def test_a_provider_without_a_key_is_refused_before_it_is_asked(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_provider_without_a_key_is_refused_before_files_are_read(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ANTHROPIC_AUTH_TOKEN", raising=False)
     asked = run("ask", "ferry.md", QUESTION, "--model", "anthropic:claude-haiku-4-5")
-    assert (asked.code, asked.out) == (2, "")
+    assert (asked.code, asked.out, "Reading" in asked.err) == (2, "", False)
     assert asked.err.splitlines()[-1].endswith("needs a key: set the environment variable ANTHROPIC_API_KEY")
 
 
