@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,6 +12,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
+from in_chroma import new_chroma
 from langchain_parts import QUESTION, ScriptedModel, ask
 from langchain_selfroute import SelfRouteChain
 from scenarios import FINAL
@@ -43,9 +43,7 @@ def store_with(
     if kind == "memory":
         store: Any = (of or InMemoryVectorStore)(embedding)
     else:
-        client = client or pytest.importorskip("chromadb").EphemeralClient()
-        # The embedded server is one for the whole process: every collection needs a name of its own.
-        store = (of or chroma_class())(f"c{uuid.uuid4().hex}", embedding, client=client)
+        store = new_chroma(embedding, of=of, client=client)
     if chunks:
         store.add_documents(chunks)
     return store

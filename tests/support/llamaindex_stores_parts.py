@@ -32,6 +32,7 @@ from llama_index.core.vector_stores.types import BasePydanticVectorStore
 from llama_index.core.vector_stores.utils import node_to_metadata_dict
 from pydantic import PrivateAttr
 
+from in_chroma import new_collection
 from llamaindex_parts import ScriptedLLM
 from scenarios import FINAL
 
@@ -153,9 +154,8 @@ class ListingShelf(Shelf):
 
 def a_chroma(client: Any = None) -> Any:
     """A `ChromaVectorStore` over a new collection."""
-    chromadb = pytest.importorskip("chromadb")
-    stores = pytest.importorskip("llama_index.vector_stores.chroma")
-    return stores.ChromaVectorStore((client or chromadb.EphemeralClient()).create_collection(f"c{uuid4().hex}"))
+    kind = pytest.importorskip("llama_index.vector_stores.chroma").ChromaVectorStore
+    return kind(client.create_collection(f"c{uuid4().hex}") if client else new_collection())
 
 
 def over(store: Any, nodes: Sequence[BaseNode], **fields: Any) -> VectorStoreIndex:

@@ -5,13 +5,10 @@ Its vectors know words and no numbers, as real ones hardly do; those of the kind
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-import chromadb
-from langchain_chroma import Chroma
 from langchain_core.documents import Document
 from langchain_core.runnables import Runnable, RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
@@ -22,6 +19,7 @@ from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 from llama_index.vector_stores.chroma import ChromaVectorStore
 
 from both_parts import Outcome, Pipeline, in_the_words_of
+from in_chroma import new_chroma, new_collection
 from langchain_selfroute import SelfRouteChain
 from langchain_stores import chunks_of
 from llamaindex_selfroute import SelfRouteQueryEngine
@@ -98,8 +96,9 @@ def store(kind: str = "memory") -> VectorStore:
     embedding = with_langchain.load_embeddings() if kind == "weights" else LangChainWords()
     if kind != "chroma":
         return InMemoryVectorStore.from_documents(chunks(), embedding)
-    client = chromadb.EphemeralClient()
-    return Chroma.from_documents(chunks(), embedding, client=client, collection_name=f"c{uuid.uuid4().hex}")
+    made = new_chroma(embedding)
+    made.add_documents(chunks())
+    return made
 
 
 @cache
@@ -108,8 +107,7 @@ def index(kind: str = "memory") -> VectorStoreIndex:
     nodes = [_node(number, chunk) for number, chunk in enumerate(chunks())]
     context = None
     if kind == "chroma":
-        collection = chromadb.EphemeralClient().create_collection(f"c{uuid.uuid4().hex}")
-        context = StorageContext.from_defaults(vector_store=ChromaVectorStore(chroma_collection=collection))
+        context = StorageContext.from_defaults(vector_store=ChromaVectorStore(new_collection()))
     embedding = with_llamaindex.load_embeddings() if kind == "weights" else LlamaIndexWords()
     return VectorStoreIndex(nodes, embed_model=embedding, storage_context=context)
 

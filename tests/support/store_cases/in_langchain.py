@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 
+from in_chroma import new_chroma
 from langchain_parts import ScriptedModel
 from langchain_selfroute import SelfRouteChain, StoredDocuments
 from store_cases.base import ANSWER, QUESTION, Case, Piece, Read, Routed
@@ -124,12 +124,8 @@ class ChromaCase(LangChainCase):
 
     def __init__(self, folder: Path) -> None:
         """Open an empty store."""
-        import chromadb
-        from langchain_chroma import Chroma
-
         super().__init__(folder)
-        name = f"c{uuid.uuid4().hex}"
-        self.vectorstore = Chroma(name, HashEmbeddings(), client=chromadb.EphemeralClient())
+        self.vectorstore = new_chroma(HashEmbeddings())
 
     def filters(self, tenant: str) -> Mapping[str, Any]:
         """Dicts of Chroma's `where`."""

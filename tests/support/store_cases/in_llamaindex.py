@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -21,6 +20,7 @@ from llama_index.core.vector_stores import (
 )
 from llama_index.core.vector_stores.utils import metadata_dict_to_node
 
+from in_chroma import new_collection
 from llamaindex_parts import ScriptedLLM
 from llamaindex_selfroute import SelfRouteQueryEngine, StoredDocuments
 from selfroute.errors import ConfigurationError
@@ -165,11 +165,10 @@ class ChromaCase(LlamaIndexCase):
 
     def __init__(self, folder: Path) -> None:
         """Open an empty store."""
-        import chromadb
         from llama_index.vector_stores.chroma import ChromaVectorStore
 
         super().__init__(folder)
-        self._collection = chromadb.EphemeralClient().create_collection(f"c{uuid.uuid4().hex}")
+        self._collection = new_collection()
         store = ChromaVectorStore(chroma_collection=self._collection)
         self.index = VectorStoreIndex.from_vector_store(store, embed_model=EMBEDDING)
 
