@@ -146,7 +146,8 @@ def test_what_cannot_be_copied_is_named(name: str, kind: str) -> None:
         DEEP[name](make())
     assert "\n" not in str(refused.value)
     del refused
-    gc.collect()  # here, and not amid another test
+    if kind == "a model":
+        gc.collect()  # here, and not amid another test
 
 
 @pytest.mark.parametrize(("where", "name"), [(where, name) for where in ONE_OF_EACH for name in DEEP])
