@@ -7,11 +7,10 @@ import gc
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import replace
-from functools import partial
 from itertools import chain as chained
 from typing import Any
 from uuid import UUID
@@ -29,6 +28,8 @@ from opentelemetry.trace import Span, SpanKind, StatusCode, Tracer
 
 import langchain_parts
 import llamaindex_parts
+from both_parts import STREAMS, everywhere, is_langchain, pipeline
+from hosts_parts import HOSTS
 from langchain_parts import ListRetriever, a_chain, ask
 from scenarios import DOCUMENT_TEXTS, FINAL, FOUND, PASSAGE_TEXTS, QUESTION, WHOLE
 from selfroute.answerability import NO_PASSAGES, Verdict
@@ -38,7 +39,7 @@ from selfroute.usage.account import Account
 from selfroute.usage.prices import PricedModel
 
 every_mode = pytest.mark.parametrize("mode", langchain_parts.MODES)
-every_stream = pytest.mark.parametrize("mode", langchain_parts.STREAMS)
+every_stream = pytest.mark.parametrize("where", STREAMS)
 
 NAME = "invoke_workflow selfroute"
 MESSAGE = "what the provider said of the prompt"
@@ -104,41 +105,32 @@ def tracer(seen: Seen) -> Tracer:
     return trace.get_tracer("somebody else's")
 
 
-TREES: dict[str, tuple[Callable[[], dict[str, Any]], Any]] = {
-    "answered": (lambda: {"draft": ("Mr Lin.",)}, {NAME: ["retrieve", "rag"]}),
-    "declined": (dict, BOTH),
-    "neither": (lambda: {"final": ("unanswerable",)}, BOTH),
-    "nothing to read": (
-        lambda: {"documents": lambda *_: []},
-        {NAME: ["retrieve", "rag", "read_documents"]},
-    ),
+TREES: dict[str, tuple[dict[str, Any], Any]] = {
+    "answered": ({"draft": ("Mr Lin.",)}, {NAME: ["retrieve", "rag"]}),
+    "declined": ({}, BOTH),
+    "neither": ({"final": ("unanswerable",)}, BOTH),
+    "nothing to read": ({"documents": lambda *_: []}, {NAME: ["retrieve", "rag", "read_documents"]}),
     "too long": (
-        lambda: {"failures": {"long_context": [ContextOverflowError("prompt is too long")]}},
+        {"failures": {"long_context": [ContextOverflowError("prompt is too long")]}},
         {NAME: ["retrieve", "rag", *["read_documents", "long_context"] * 2]},
     ),
 }
 
 
-@every_mode
-@pytest.mark.parametrize(("told", "tree"), TREES.values(), ids=TREES)
-async def test_the_steps_that_ran_are_below_the_question(seen: Seen, told: Any, tree: Any, mode: str) -> None:
-    await ask(a_chain(**told()), QUESTION, mode)
-    assert seen.below(None) == [tree]
+def tree_in(where: str, tree: dict[str, list[str]] = BOTH) -> dict[str, list[str]]:
+    """The tree of a host: the question of an engine is that of its synthesizer, which does not retrieve."""
+    return {name: [step for step in steps if is_langchain(where) or step != "retrieve"] for name, steps in tree.items()}
+
+
+@everywhere
+@pytest.mark.parametrize(("fields", "tree"), TREES.values(), ids=TREES)
+async def test_the_steps_that_ran_are_below_the_question(
+    seen: Seen, fields: dict[str, Any], tree: Any, where: str
+) -> None:
+    await pipeline(where, **fields).ask()
+    assert seen.below(None) == [tree_in(where, tree)]
     assert {span.kind for span in seen.spans} == {SpanKind.INTERNAL}
     assert seen.one(NAME).status.status_code is StatusCode.UNSET
-
-
-def given_nodes(tree: dict[str, list[str]]) -> dict[str, list[str]]:
-    """The tree of a synthesizer, which does not retrieve."""
-    return {name: [step for step in steps if step != "retrieve"] for name, steps in tree.items()}
-
-
-@pytest.mark.parametrize("mode", llamaindex_parts.MODES)
-@pytest.mark.parametrize(("told", "tree"), TREES.values(), ids=TREES)
-async def test_an_engine_has_the_same_tree(seen: Seen, told: Any, tree: Any, mode: str) -> None:
-    engine = llamaindex_parts.an_engine(**told(), streaming=mode in llamaindex_parts.STREAMS)
-    await llamaindex_parts.ask(engine, QUESTION, mode)
-    assert seen.below(None) == [given_nodes(tree)]
 
 
 class OpensSpans(BaseCallbackHandler):
@@ -327,9 +319,9 @@ async def test_an_error_marks_its_step_and_the_question(seen: Seen, step: str, m
 
 
 @every_stream
-async def test_a_line_that_goes_dead_while_the_answer_is_read_marks_its_step(seen: Seen, mode: str) -> None:
+async def test_a_line_that_goes_dead_while_the_answer_is_read_marks_its_step(seen: Seen, where: str) -> None:
     with pytest.raises(ConnectionError):
-        await ask(a_chain(("Mr Lin took", " the", " chair."), breaks_after=2), QUESTION, mode)
+        await pipeline(where, ("Mr Lin took", " the", " chair."), breaks_after=2).ask()
     rag = seen.one("rag")
     assert rag.status.status_code is StatusCode.ERROR
     assert rag.attributes["selfroute.estimated"] is True
@@ -344,36 +336,9 @@ def test_a_prompt_that_was_too_long_is_the_steps_error_and_not_the_questions(see
     assert seen.one(NAME).status.status_code is StatusCode.UNSET
 
 
-async def _pieces(given: Any, mode: str) -> AsyncIterator[Any]:
-    """The pieces of a stream of either framework; closing this closes it."""
-    chain = hasattr(given, "invoke")
-    if mode == "stream":
-        pieces = given.stream(QUESTION) if chain else given.query(QUESTION).response_gen
-        try:
-            for piece in pieces:
-                yield piece
-        finally:
-            pieces.close()
-    else:
-        apieces = given.astream(QUESTION) if chain else (await given.aquery(QUESTION)).async_response_gen()
-        try:
-            async for piece in apieces:
-                yield piece
-        finally:
-            await apieces.aclose()
-
-
-STREAMING = {
-    "chain": (a_chain, BOTH),
-    "engine": (partial(llamaindex_parts.an_engine, streaming=True), given_nodes(BOTH)),
-}
-every_streaming = pytest.mark.parametrize(("make", "tree"), STREAMING.values(), ids=STREAMING)
-
-
 @every_stream
-@every_streaming
-async def test_a_reader_who_leaves_is_no_error(seen: Seen, make: Any, tree: Any, mode: str) -> None:
-    pieces = _pieces(make(), mode)
+async def test_a_reader_who_leaves_is_no_error(seen: Seen, where: str) -> None:
+    pieces = pipeline(where).pieces()
     async for _ in pieces:
         break
     await pieces.aclose()
@@ -383,7 +348,7 @@ async def test_a_reader_who_leaves_is_no_error(seen: Seen, make: Any, tree: Any,
         "long_context",
     )
     assert {span.status.status_code for span in seen.spans} == {StatusCode.UNSET}
-    assert seen.below(None) == [tree]
+    assert seen.below(None) == [tree_in(where)]
     assert seen.one("long_context").attributes["selfroute.estimated"] is True
     (took,) = seen.points()["gen_ai.workflow.duration"]
     assert took.attributes["selfroute.outcome"] == "left"
@@ -398,7 +363,7 @@ async def test_an_awaited_stream_begins_when_it_is_read(seen: Seen, tracer: Trac
         assert [piece async for piece in responses[0].async_response_gen()] == ["Mr Lin."]
     assert seen.named(NAME)[0].start_time >= began
     assert [span.parent.span_id for span in seen.named(NAME)] == [reader.get_span_context().span_id]
-    assert seen.below(None) == [{"reader": [given_nodes({NAME: ["retrieve", "rag"]})]}]  # and nothing of the unread one
+    assert seen.below(None) == [{"reader": [{NAME: ["rag"]}]}]  # and nothing of the unread one
 
 
 async def test_a_call_that_is_cancelled_is_no_error(seen: Seen) -> None:
@@ -415,21 +380,17 @@ async def test_a_call_that_is_cancelled_is_no_error(seen: Seen) -> None:
 
 
 @every_stream
-@every_streaming
-async def test_between_the_pieces_the_callers_span_is_current(
-    seen: Seen, tracer: Tracer, make: Any, tree: Any, mode: str
-) -> None:
+async def test_between_the_pieces_the_callers_span_is_current(seen: Seen, tracer: Tracer, where: str) -> None:
     with tracer.start_as_current_span("caller") as caller:
-        async for _ in _pieces(make(), mode):
+        async for _ in pipeline(where).pieces():
             assert trace.get_current_span() is caller
         assert trace.get_current_span() is caller
-    assert seen.below(None) == [{"caller": [tree]}]
+    assert seen.below(None) == [{"caller": [tree_in(where)]}]
 
 
 @every_stream
-@every_streaming
-async def test_the_steps_span_goes_on_until_its_reply_was_read(seen: Seen, make: Any, tree: Any, mode: str) -> None:
-    ended = [bool(seen.named("rag")) async for _ in _pieces(make(draft=("Mr Lin took", " the", " chair.")), mode)]
+async def test_the_steps_span_goes_on_until_its_reply_was_read(seen: Seen, where: str) -> None:
+    ended = [bool(seen.named("rag")) async for _ in pipeline(where, ("Mr Lin took", " the", " chair.")).pieces()]
     assert not any(ended[:3])
     assert seen.named("rag") != []
 
@@ -474,12 +435,12 @@ def test_a_step_that_ends_in_another_context_leaves_that_alone(seen: Seen, trace
         assert trace.get_current_span() is another
 
 
-@every_streaming
-async def test_a_stream_that_is_closed_elsewhere_is_no_trouble(seen: Seen, make: Any, tree: Any) -> None:
-    pieces = _pieces(make(), "astream")
+@pytest.mark.parametrize("host", HOSTS)
+async def test_a_stream_that_is_closed_elsewhere_is_no_trouble(seen: Seen, host: str) -> None:
+    pieces = pipeline(f"{host} astream").pieces()
     await asyncio.create_task(anext(pieces))
     await asyncio.create_task(pieces.aclose())
-    dropped = _pieces(make(), "stream")
+    dropped = pipeline(f"{host} stream").pieces()
     await anext(dropped)
     del dropped
     gc.collect()
@@ -636,12 +597,6 @@ def test_a_question_says_who_ruled_but_not_why(seen: Seen, verdict: Verdict, rou
     (took,) = seen.points()["gen_ai.workflow.duration"]
     assert took.attributes.keys() == {"gen_ai.workflow.name", "selfroute.route", "selfroute.outcome"}
     assert _recorded(seen, QUESTION) == []
-
-
-def test_a_synthesizer_reads_documents_and_retrieves_nothing(seen: Seen) -> None:
-    with Account(retrieves=False) as account:
-        take(account, [Retrieve(QUESTION), "rag", "counted", SECTIONS, Decided("sections", a_verdict()), "sections"])
-    assert seen.below(None) == [{NAME: ["rag", "read_documents", "sections"]}]
 
 
 def test_whatever_a_second_step_retrieves_belongs_to_it(seen: Seen) -> None:
