@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import aclosing, closing, suppress
-from itertools import islice
+from collections.abc import Callable, Iterator
+from contextlib import aclosing, suppress
 from typing import Any
 
 import httpx
@@ -14,6 +13,7 @@ import pytest
 from langchain_openai import ChatOpenAI
 from llama_index.llms.openai_like import OpenAILike
 
+from both_parts import Pipeline
 from langchain_parts import a_chain
 from llamaindex_parts import an_engine
 from loopback import RATE_LIMITED, SERVER_ERROR, LoopbackServer, Reply, Request
@@ -36,40 +36,32 @@ class Pool:
         url, awaiting = server.openai_url, self.awaiting
         chat = ChatOpenAI(base_url=url, stream_usage=True, http_async_client=awaiting, **options)
         like = OpenAILike(api_base=url, is_chat_model=True, async_http_client=awaiting, **options)
-        self._chain, self._engine = a_chain(llm=chat), an_engine(llm=like, streaming=True)
+        self._parts = {"langchain": a_chain(llm=chat), "llamaindex": an_engine(llm=like, streaming=True)}
 
-    async def langchain(self) -> AsyncIterator[str]:
-        async with aclosing(self._chain.astream(QUESTION)) as chunks:  # type: ignore[type-var]
-            async for chunk in chunks:
-                if chunk.get("answer"):
-                    yield chunk["answer"]
-
-    async def llamaindex(self) -> AsyncIterator[str]:
-        response: Any = await self._engine.aquery(QUESTION)
-        async with aclosing(response.async_response_gen()) as texts:
-            async for text in texts:
-                yield text
+    def asked(self, framework: str, mode: str = "astream") -> Pipeline:
+        return Pipeline(f"{framework} {mode}", self._parts[framework])
 
     async def read(self, framework: str, most: int | None = None, *, cancelled: bool = False) -> str:
         """Read a stream to its end, or some pieces of it."""
-        read, task = [], asyncio.current_task()
-        async with aclosing(getattr(self, framework)()) as texts:
-            async for text in texts:
-                read.append(text)
-                if len(read) == most:
-                    if not cancelled:
-                        break
-                    assert task
-                    task.cancel()
-        return "".join(read)
+        return await read(self.asked(framework), most, cancelled=cancelled)
 
     def read_sync(self, framework: str, most: int | None = None) -> str:
         """As `read`."""
-        if framework == "langchain":
-            with closing(self._chain.stream(QUESTION)) as chunks:  # type: ignore[type-var]
-                return "".join(islice((chunk["answer"] for chunk in chunks if chunk.get("answer")), most))
-        with closing(self._engine.query(QUESTION).response_gen) as texts:  # type: ignore[union-attr]
-            return "".join(islice(texts, most))
+        one = self.asked(framework, "stream")
+        return one.run(read(one, most))
+
+
+async def read(one: Pipeline, most: int | None, *, cancelled: bool = False) -> str:
+    """Read all pieces, or some, and then close the stream or be cancelled."""
+    shown: list[str] = []
+    async with aclosing(one.pieces()) as texts:  # type: ignore[type-var]
+        async for text in texts:
+            shown.append(text)
+            if len(shown) == most:
+                if not cancelled:
+                    break
+                asyncio.current_task().cancel()  # type: ignore[union-attr]
+    return "".join(shown)
 
 
 FRAMEWORKS = pytest.mark.parametrize("framework", ["langchain", "llamaindex"])
@@ -147,7 +139,7 @@ async def test_a_reader_who_is_cancelled_while_leaving_is_cancelled_and_the_mode
             leaving = asyncio.Event()
 
             async def leave() -> None:
-                async with aclosing(getattr(pool, framework)()) as texts:
+                async with aclosing(pool.asked(framework).pieces()) as texts:  # type: ignore[type-var]
                     await anext(texts)
                     leaving.set()  # noqa: B023 - it is awaited within the loop
 
@@ -166,9 +158,8 @@ async def test_a_reader_who_is_cancelled_while_leaving_is_cancelled_and_the_mode
 @FRAMEWORKS
 def test_a_sync_stream_stops_the_model_however_old_it_is(server: LoopbackServer, pool: Pool, framework: str) -> None:
     server.answer = lambda _: HELD
-    streams = {"langchain": lambda: pool._chain.stream(QUESTION), "llamaindex": lambda: pool._engine.query(QUESTION)}
-    opened: Any = streams[framework]()
-    texts = getattr(opened, "response_gen", opened)
+    asked = pool.asked(framework).asked
+    texts: Any = asked.stream(QUESTION) if framework == "langchain" else asked.query(QUESTION).response_gen
     next(texts)
     gc.collect()  # what a collection has passed over is old
     gc.disable()

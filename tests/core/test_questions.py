@@ -9,10 +9,8 @@ from typing import Any
 import pytest
 from llama_index.core.schema import QueryBundle
 
-import langchain_parts
-import llamaindex_parts
+from both_parts import LANGCHAIN, LLAMAINDEX, everywhere, is_langchain, pipeline
 from langchain_parts import a_chain
-from llamaindex_parts import an_engine, model_of
 from selfroute.errors import InputError
 
 HALVES: dict[str, tuple[str, str]] = {
@@ -32,45 +30,23 @@ def refused(error: pytest.ExceptionInfo[InputError]) -> str:
     return told
 
 
-@pytest.mark.parametrize("mode", langchain_parts.MODES)
+@everywhere
 @pytest.mark.parametrize("kind", HALVES)
-async def test_half_a_character_asks_nobody_in_langchain(kind: str, mode: str) -> None:
-    question, where = HALVES[kind]
-    retriever = langchain_parts.ListRetriever()
-    chain = a_chain(retriever=retriever)
-    asks: list[Callable[[], Any]] = [lambda: chain.check(question), lambda: chain.first_step.invoke(question)]
-    for given in (question, {"input": question}):
-        with pytest.raises(InputError, match=where) as error:
-            await langchain_parts.ask(chain, given, mode)
+async def test_half_a_character_asks_nobody(kind: str, where: str) -> None:
+    question, where_it_is = HALVES[kind]
+    one = pipeline(where)
+    asks: list[Callable[[], Any]] = [lambda: one.ask(question), lambda: one.first_step(question)]
+    if is_langchain(where):
+        asks.append(lambda: one.ask({"input": question}))
+    else:
+        bundle = QueryBundle(question)
+        asks += [lambda: one.ask(bundle), lambda: one.asked._query(bundle)]
+        asks += [lambda: one.holder.synthesize(question, []), lambda: one.holder.get_response(question, ["text"])]
+    for ask in (*asks, lambda: one.asked.check(question)):
+        with pytest.raises(InputError, match=where_it_is) as error:
+            await ask()
         refused(error)
-    for ask in asks:
-        with pytest.raises(InputError, match=where):
-            ask()
-    assert (chain.llm.calls, retriever.queries) == ([], [])
-
-
-@pytest.mark.parametrize("mode", llamaindex_parts.MODES)
-@pytest.mark.parametrize("kind", HALVES)
-async def test_half_a_character_asks_nobody_in_llamaindex(kind: str, mode: str) -> None:
-    question, where = HALVES[kind]
-    retriever = llamaindex_parts.ListRetriever()
-    engine = an_engine(retriever=retriever, streaming=mode in llamaindex_parts.STREAMS)
-    synthesizer = engine._response_synthesizer
-    asks: list[Callable[[], Any]] = [
-        lambda: engine.check(question),
-        lambda: engine.first_step(question),
-        lambda: engine._query(QueryBundle(question)),
-        lambda: synthesizer.synthesize(question, []),
-        lambda: synthesizer.get_response(question, ["text"]),
-    ]
-    for given in (question, QueryBundle(question)):
-        with pytest.raises(InputError, match=where) as error:
-            await llamaindex_parts.ask(engine, given, mode)
-        refused(error)
-    for ask in asks:
-        with pytest.raises(InputError, match=where):
-            ask()
-    assert (model_of(engine).calls, retriever.queries) == ([], [])
+    assert (one.model.calls, one.queries) == ([], [])
 
 
 def test_the_advice_makes_a_question_of_it() -> None:
@@ -80,22 +56,21 @@ def test_the_advice_makes_a_question_of_it() -> None:
     assert "\ud83d\ude00".encode("utf-16", "surrogatepass").decode("utf-16", "replace") == "\N{GRINNING FACE}"
 
 
-@pytest.mark.parametrize("mode", llamaindex_parts.MODES)
+@pytest.mark.parametrize("where", LLAMAINDEX)
 @pytest.mark.parametrize("given", NO_QUESTIONS, ids=lambda given: type(given).__name__)
-async def test_what_is_no_text_is_no_question_in_llamaindex(given: Any, mode: str) -> None:
-    engine = an_engine(streaming=mode in llamaindex_parts.STREAMS)
+async def test_what_is_no_text_is_no_question_in_llamaindex(given: Any, where: str) -> None:
+    one = pipeline(where)
     with pytest.raises(InputError, match="the question must be a string, not ") as error:
-        await llamaindex_parts.ask(engine, given, mode)
+        await one.ask(given)
     refused(error)
     with pytest.raises(InputError, match="the question must be a string, not "):
-        engine._response_synthesizer.synthesize(given, [])
+        one.holder.synthesize(given, [])
 
 
-@pytest.mark.parametrize("mode", langchain_parts.MODES)
+@pytest.mark.parametrize("where", LANGCHAIN)
 @pytest.mark.parametrize("history", [None, 5, "human: hello", {"a": 1}, [5], [None]], ids=repr)
-async def test_a_history_without_messages_asks_nobody(history: Any, mode: str) -> None:
-    retriever = langchain_parts.ListRetriever()
-    chain = a_chain(retriever=retriever)
+async def test_a_history_without_messages_asks_nobody(history: Any, where: str) -> None:
+    one = pipeline(where)
     with pytest.raises(InputError, match="chat_history must be a list of messages"):
-        await langchain_parts.ask(chain, {"input": "Who?", "chat_history": history}, mode)
-    assert (chain.llm.calls, retriever.queries) == ([], [])
+        await one.ask({"input": "Who?", "chat_history": history})
+    assert (one.model.calls, one.queries) == ([], [])
