@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import aclosing, closing, suppress
+from contextlib import aclosing, suppress
 from contextvars import ContextVar
 from decimal import Decimal
-from typing import Any, Protocol
+from typing import Any
 
 import pytest
-from langchain_core.documents import Document
 from langchain_openai import ChatOpenAI
-from llama_index.core.schema import Document as LlamaDocument
 from llama_index.llms.openai_like import OpenAILike
 
+from both_parts import Pipeline, pipeline
+from hosts_parts import HOSTS, MODES
 from langchain_parts import ScriptedModel, a_chain
 from llamaindex_parts import ScriptedLLM, an_engine
 from selfroute.errors import ConfigurationError
 from selfroute.policies import Budget, Case, Ruling
-from selfroute.policies.policy import Policy, Spent
+from selfroute.policies.policy import Escalation, Policy, Spent
 
 AT_ONCE = 4  # threads, and tasks beside them
 FULL = pytest.mark.matrix
@@ -73,79 +73,44 @@ SCRIPT: dict[str, Any] = {"draft": draft, "final": final, "usage": True, "marker
 PRICED = {"priced_as": "openai:gpt-4o-mini"}
 
 
-class Crowd(Protocol):
-    """Asks one question, as a stream or as a whole."""
-
-    def __init__(self, escalation: Policy) -> None: ...
-
-    def ask(self, question: str, *, streams: bool) -> Generator[Any, None, None]: ...
-
-    def aask(self, question: str, *, streams: bool) -> AsyncGenerator[Any, None]: ...
+def made(host: str, mode: str, escalation: Escalation) -> Pipeline:
+    """A chain or an engine over the whole report."""
+    llm = (Chat if host == "langchain" else Llm)(**SCRIPT)
+    return pipeline(f"{host} {mode}", llm=llm, documents=[WHOLE], escalation=escalation, **PRICED)
 
 
-class Chains:
-    """LangChain."""
-
-    def __init__(self, escalation: Policy) -> None:
-        self.chain = a_chain(llm=Chat(**SCRIPT), documents=[Document(WHOLE)], escalation=escalation, **PRICED)
-
-    def ask(self, question: str, *, streams: bool) -> Generator[Any, None, None]:
-        yield from self.chain.stream(question) if streams else [self.chain.invoke(question)]
-
-    async def aask(self, question: str, *, streams: bool) -> AsyncGenerator[Any, None]:
-        if not streams:
-            yield await self.chain.ainvoke(question)
+async def ask(one: Pipeline, question: str) -> None:
+    """Ask as the way of the question is."""
+    with suppress(ConnectionError):
+        if not one.streams:
+            await one.ask(question)
             return
-        async with aclosing(self.chain.astream(question)) as chunks:  # type: ignore[type-var]
-            async for chunk in chunks:
-                yield chunk
-
-
-class Engines:
-    """LlamaIndex."""
-
-    def __init__(self, escalation: Policy) -> None:
-        options: Any = {"documents": [LlamaDocument(text=WHOLE)], "escalation": escalation, **PRICED}
-        self.engines = [an_engine(llm=Llm(**SCRIPT), streaming=streams, **options) for streams in (False, True)]
-
-    def ask(self, question: str, *, streams: bool) -> Generator[Any, None, None]:
-        response: Any = self.engines[streams].query(question)
-        yield from response.response_gen if streams else [response]
-
-    async def aask(self, question: str, *, streams: bool) -> AsyncGenerator[Any, None]:
-        response: Any = await self.engines[streams].aquery(question)
-        if not streams:
-            yield response
-            return
-        async with aclosing(response.async_response_gen()) as texts:
-            async for text in texts:
-                yield text
-
-
-def ask_all(crowd: Crowd, number: int) -> None:
-    """Ask half of the questions from threads, and half from tasks, side by side; every other one as a stream."""
-
-    def asked(item: int) -> tuple[str, bool]:
-        return f"Who built item {item}?", item // len(WAYS) % 2 == 0 or WAYS[item % len(WAYS)] == "leaves"
-
-    def thread(item: int) -> None:
-        question, streams = asked(item)
-        with suppress(ConnectionError), closing(crowd.ask(question, streams=streams)) as pieces:
-            for _ in pieces:
+        async with aclosing(one.pieces(question)) as pieces:  # type: ignore[type-var]
+            async for _ in pieces:
                 if way_of(question) == "leaves":
                     break
+
+
+def ask_all(host: str, number: int, escalation: Escalation) -> None:
+    """Ask half of the questions from threads, and half from tasks, side by side; every other one as a stream."""
+    crowd = {mode: made(host, mode, escalation) for mode in MODES}
+
+    def asked(item: int, modes: tuple[str, str]) -> tuple[Pipeline, str]:
+        streams = item // len(WAYS) % 2 == 0 or WAYS[item % len(WAYS)] == "leaves"
+        return crowd[modes[streams]], f"Who built item {item}?"
+
+    def thread(item: int) -> None:
+        one, question = asked(item, ("whole", "stream"))
+        one.run(ask(one, question))
 
     async def tasks() -> None:
         turns, loop = asyncio.Semaphore(AT_ONCE), asyncio.get_running_loop()
 
         async def task(item: int) -> None:
-            question, streams = asked(item)
             ASKING.set(asyncio.current_task())
-            with suppress(ConnectionError, asyncio.CancelledError):
-                async with turns, aclosing(crowd.aask(question, streams=streams)) as pieces:
-                    async for _ in pieces:
-                        if way_of(question) == "leaves":
-                            break
+            with suppress(asyncio.CancelledError):
+                async with turns:
+                    await ask(*asked(item, ("awhole", "astream")))
 
         with ThreadPoolExecutor(AT_ONCE) as pool:
             threads = [loop.run_in_executor(pool, thread, item) for item in range(number // 2)]
@@ -179,20 +144,18 @@ class Noting(Policy):
 
 
 @pytest.mark.parametrize(
-    ("kind", "number", "limit"),
+    ("host", "number", "limit"),
     [
-        (Chains, 100, "usd"),
-        (Engines, 60, "tokens"),
-        pytest.param(Chains, 2_000, "tokens", marks=FULL),
-        pytest.param(Engines, 2_000, "usd", marks=FULL),
+        ("langchain", 100, "usd"),
+        ("llamaindex", 60, "tokens"),
+        pytest.param("langchain", 2_000, "tokens", marks=FULL),
+        pytest.param("llamaindex", 2_000, "usd", marks=FULL),
     ],
 )
-def test_a_crowd_never_passes_a_budget_by_more_than_one_estimate_was_off(
-    kind: type[Crowd], number: int, limit: str
-) -> None:
+def test_a_crowd_never_passes_a_budget_by_more_than_one_estimate_was_off(host: str, number: int, limit: str) -> None:
     most: Any = number * 100 if limit == "tokens" else Decimal(number) / 50_000
     noting = Noting(budget := Budget(per="day", **{limit: most}))
-    ask_all(kind(noting), number)
+    ask_all(host, number, noting)
     assert len(noting.told) == len(noting.estimates), "nothing leaks"
     tokens, dollars = (sum(each) for each in zip(*((one.tokens, one.cost or 0) for _, one in noting.told), strict=True))
     assert (budget.spent["tokens"], Decimal(budget.spent["usd"])) == (tokens, dollars)
@@ -214,7 +177,7 @@ def test_a_policy_that_hangs_keeps_nobody_else_waiting_and_gives_back_what_it_he
         return bool(granted)
 
     async def answered() -> int:
-        chain = Chains(hanging).chain
+        chain = made("langchain", "awhole", hanging).asked
         hung = asyncio.ensure_future(chain.ainvoke("Who built item 1?"))
         others = await asyncio.gather(*[chain.ainvoke("Who built item 2?") for _ in range(5)])
         hung.cancel()
