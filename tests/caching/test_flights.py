@@ -80,13 +80,6 @@ async def in_tasks(flights: Flights, provider: Provider, number: int, **how: Any
     return await asyncio.gather(*(one(flights, provider, **how) for _ in range(number)))
 
 
-async def test_threads_and_tasks_wait_for_the_first_piece_of_the_first_reply() -> None:
-    for crowd in (in_threads, lambda *given: asyncio.run(in_tasks(*given))):
-        provider = Provider()
-        assert await asyncio.to_thread(crowd, Flights(), provider, 8) == ["Ms Okafor"] * 8
-        assert provider.asked_before_the_first_piece() == 1
-
-
 def test_a_task_waits_for_a_thread() -> None:
     flights, provider = Flights(), Provider(until_first=0.1)
     with ThreadPoolExecutor(1) as thread:
@@ -114,12 +107,6 @@ def test_the_reader_of_the_first_reply_holds_up_nobody() -> None:
     assert next(first) == ""  # an empty piece says, too, that the prompt was read
     assert "".join(flights.in_turn("key", SECONDS, provider.reply())) == "Ms Okafor"
     assert "".join(first) == "Ms Okafor"
-
-
-async def test_other_prefixes_wait_for_nobody() -> None:
-    flights, provider = Flights(), Provider(until_first=0.1)
-    await asyncio.gather(*(one(flights, provider, key) for key in ("a", "b", "c")))
-    assert provider.asked_before_the_first_piece() == 3
 
 
 async def test_a_first_reply_that_fails_releases_the_others() -> None:

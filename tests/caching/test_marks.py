@@ -21,6 +21,8 @@ from llama_index.core.schema import Document as LlamaDocument
 import langchain_parts
 import llamaindex_parts
 import own_addresses
+from both_parts import pipeline
+from hosts_parts import MODES
 from langchain_selfroute import SelfRouteChain
 from llamaindex_selfroute import SelfRouteQueryEngine
 from loopback import LoopbackServer, Request
@@ -56,25 +58,17 @@ def knows_marks(framework: str, client: str) -> None:
 
 def chain_over(llm: Any, **fields: Any) -> SelfRouteChain:
     """Return a chain over a document that the passages do not hold."""
-    return SelfRouteChain(
-        **{"retriever": langchain_parts.ListRetriever(), "llm": llm, "documents": [Document(WHOLE)], **fields}
-    )
+    return langchain_parts.a_chain(llm=llm, **{"documents": [Document(WHOLE)], **fields})
 
 
 def engine_over(llm: Any, **fields: Any) -> SelfRouteQueryEngine:
-    return SelfRouteQueryEngine(
-        retriever=llamaindex_parts.ListRetriever(), llm=llm, documents=[LlamaDocument(text=WHOLE)], **fields
-    )
+    return llamaindex_parts.an_engine(llm=llm, documents=[LlamaDocument(text=WHOLE)], **fields)
 
 
-async def ask(server: LoopbackServer, framework: str, client: str, mode: str, question: str, **fields: Any) -> Any:
+async def ask(server: LoopbackServer, where: str, client: str, question: str, wish: str) -> str:
     """Return the answer to a question that the passages do not answer."""
-    if framework == "langchain":
-        chain = chain_over(own_addresses.chat_model(server, client), **fields)
-        return (await langchain_parts.ask(chain, question, mode))["answer"]
-    streaming = mode in llamaindex_parts.STREAMS
-    engine = engine_over(own_addresses.llm(server, client), streaming=streaming, **fields)
-    return (await llamaindex_parts.ask(engine, question, mode)).text
+    one = pipeline(where, llm=own_addresses.model(where, server, client), documents=[WHOLE], prompt_cache=wish)
+    return (await one.ask(question)).answer  # type: ignore[no-any-return]
 
 
 def bodies(server: LoopbackServer) -> tuple[list[Json], list[Json]]:
@@ -117,17 +111,17 @@ MARKED = [
 
 
 @pytest.mark.parametrize(("framework", "client", "wish", "mark"), MARKED)
-@pytest.mark.parametrize("at", range(4))
+@pytest.mark.parametrize("mode", MODES)
 async def test_the_second_step_marks_where_the_documents_end_and_nothing_else(  # noqa: PLR0913, PLR0917 - the table's columns
-    server: LoopbackServer, framework: str, client: str, wish: str, mark: Json, at: int
+    server: LoopbackServer, framework: str, client: str, wish: str, mark: Json, mode: str
 ) -> None:
-    mode = (langchain_parts.MODES if framework == "langchain" else llamaindex_parts.MODES)[at]
+    where = f"{framework} {mode}"
     knows_marks(framework, client)
     unmarked = LoopbackServer(answer)
     for question in QUESTIONS:
-        assert await ask(server, framework, client, mode, question, prompt_cache=wish) == ANSWER
+        assert await ask(server, where, client, question, wish) == ANSWER
         with unmarked:
-            assert await ask(unmarked, framework, client, mode, question, prompt_cache="off") == ANSWER
+            assert await ask(unmarked, where, client, question, "off") == ANSWER
     drafts, reads = bodies(server)
     assert len(drafts) == len(reads) == len(QUESTIONS)
     assert [marked_with(body) for body in drafts] == [[], []]
@@ -335,15 +329,12 @@ def test_replies_that_an_evaluation_kept_are_taken_with_and_without_marks(
     evaluation = pytest.importorskip("selfroute.evaluation")
     knows_marks(framework, client)
 
-    def pipeline(wish: str) -> Any:
-        if framework == "langchain":
-            return chain_over(chat(server, client), prompt_cache=wish)
-        return engine_over(own_addresses.llm(server, client), prompt_cache=wish)
-
+    over = chain_over if framework == "langchain" else engine_over
     questions = [{"question": question, "answers": [ANSWER]} for question in QUESTIONS]
     scores = []
     for wish in ("5m", "off", "1h"):
-        done = evaluation.evaluate(pipeline(wish), questions, folder=tmp_path)
+        asked = over(own_addresses.model(framework, server, client), prompt_cache=wish)
+        done = evaluation.evaluate(asked, questions, folder=tmp_path)
         scores.append([result.answer for result in done.results])
         server.settle()
         assert len(server.book) == 2 * len(questions)

@@ -16,10 +16,8 @@ from llama_index.core import VectorStoreIndex
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 from llama_index.llms.openai_like import OpenAILike
 
-import langchain_parts
-import llamaindex_parts
 import own_addresses
-from both_parts import LANGCHAIN, LLAMAINDEX
+from both_parts import AWAITED, Pipeline, everywhere, is_langchain
 from langchain_selfroute import SelfRouteChain, SelfRouteLedger
 from llamaindex_selfroute import SelfRouteQueryEngine
 from loopback import LoopbackServer, Reply, Request
@@ -40,18 +38,6 @@ QUESTIONS = (
 
 pytestmark = pytest.mark.usefixtures("frozen")
 
-_FRAMEWORKS = pytest.mark.parametrize("framework", ["langchain", "llamaindex"])
-_MODES = pytest.mark.parametrize("at", range(4), ids=["once", "awaited", "stream", "awaited stream"])
-
-
-def everywhere(test: Any) -> Any:
-    """Try a law in each mode of both frameworks."""
-    return _FRAMEWORKS(_MODES(test))
-
-
-def modes_of(framework: str) -> list[str]:
-    return LANGCHAIN if framework == "langchain" else LLAMAINDEX
-
 
 @pytest.fixture(autouse=True)
 def no_earlier_flights(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,7 +52,7 @@ def text_of(name: str, paragraphs: int = 3) -> str:
 def stored(where: str, texts: dict[str, str], *, k: int, **fields: Any) -> Any:
     """Return a chain or engine over a store with documents, cut in paragraphs."""
     cut = [(name, text.index(paragraph), paragraph) for name, text in texts.items() for paragraph in text.split("\n\n")]
-    if where.startswith("langchain"):
+    if is_langchain(where):
         store = InMemoryVectorStore(LangChainWords())
         store.add_documents([Document(text, metadata={"source": name, "start_index": at}) for name, at, text in cut])
         return SelfRouteChain.from_vectorstore(store, k=k, **fields)
@@ -75,18 +61,13 @@ def stored(where: str, texts: dict[str, str], *, k: int, **fields: Any) -> Any:
         source = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id=name)}
         nodes.append(TextNode(text=text, start_char_idx=at, end_char_idx=at + len(text), relationships=source))
     index = VectorStoreIndex(nodes, embed_model=LlamaIndexWords())
-    streaming = where.split()[1] in llamaindex_parts.STREAMS
+    streaming = where.endswith("stream")
     return SelfRouteQueryEngine.from_index(index, similarity_top_k=k, streaming=streaming, **fields)
 
 
-async def ask(asked: Any, where: str, question: str) -> Any:
-    """Ask a chain or engine; return what it read and the answer."""
-    mode = where.split()[1]
-    if where.startswith("langchain"):
-        result = await langchain_parts.ask(asked, question, mode)
-        return [document.metadata["source"] for document in result["context"]], result["answer"]
-    answered = await llamaindex_parts.ask(asked, question, mode)
-    return [item.node.node_id for item in answered.source_nodes], answered.text
+async def ask(asked: Any, where: str, question: str) -> str:
+    """Ask a chain or engine; return the answer."""
+    return (await Pipeline(where, asked).ask(question)).answer  # type: ignore[no-any-return]
 
 
 def is_whole(request: Request) -> bool:
@@ -111,17 +92,16 @@ def answer(request: Request) -> str:
 
 def models(server: LoopbackServer, where: str, *, own: bool = True, **fields: Any) -> dict[str, Any]:
     """Return models for both steps that find common beginnings by themselves, or at an address without a cache."""
-    made = []
-    for name in (DRAFT, FINAL):
+
+    def made(name: str) -> Any:
         if own:
-            build = own_addresses.chat_model if where.startswith("langchain") else own_addresses.llm
-            made.append(build(server, "openai", model=name, **fields))
-        elif where.startswith("langchain"):
-            made.append(ChatOpenAI(base_url=server.openai_url, api_key="k", model=name, max_retries=0))
-        else:
-            at: Any = {"api_base": server.openai_url, "is_chat_model": True, "context_window": 200_000}
-            made.append(OpenAILike(api_key="k", model=name, max_retries=0, **at))
-    return {"llm": made[0], "long_context_llm": made[1]}
+            return own_addresses.model(where, server, "openai", model=name, **fields)
+        if is_langchain(where):
+            return ChatOpenAI(base_url=server.openai_url, api_key="k", model=name, max_retries=0)
+        at: Any = {"api_base": server.openai_url, "is_chat_model": True, "context_window": 200_000}
+        return OpenAILike(api_key="k", model=name, max_retries=0, **at)
+
+    return {"llm": made(DRAFT), "long_context_llm": made(FINAL)}
 
 
 @pytest.fixture
@@ -131,23 +111,17 @@ def server() -> Iterator[LoopbackServer]:
 
 
 @everywhere
-async def test_the_same_documents_in_another_order_make_the_same_prefix(
-    server: LoopbackServer, framework: str, at: int
-) -> None:
-    where = modes_of(framework)[at]
+async def test_the_same_documents_in_another_order_make_the_same_prefix(server: LoopbackServer, where: str) -> None:
     texts = {name: text_of(name) for name in WORDS}
     asked = stored(where, texts, k=6, **models(server, where, own=False))
-    (first, _), (second, _) = [await ask(asked, where, question) for question in QUESTIONS]
+    first, second = [(await Pipeline(where, asked).ask(question)).read for question in QUESTIONS]
     assert first == [*reversed(second)]  # best first, each
     shared = shared_by(*reads(server)[-2:])
     assert all(text in shared for text in texts.values())
 
 
 @everywhere
-async def test_passages_near_each_other_make_the_same_trimmed_prefix(
-    server: LoopbackServer, framework: str, at: int
-) -> None:
-    where = modes_of(framework)[at]
+async def test_passages_near_each_other_make_the_same_trimmed_prefix(server: LoopbackServer, where: str) -> None:
     paragraphs = [f"The whole of part {n}: " + "filler text of no interest " * 8 for n in range(100)]
     paragraphs[50], paragraphs[52] = f"Here is {WORDS['ash.md']}.", f"Here is {WORDS['birch.md']}."
     text = "\n\n".join(paragraphs)
@@ -171,15 +145,14 @@ LONG = "\n\n".join(f"The whole of part {n}: " + "filler text of no interest " * 
 
 def asked_at_once(asked: Any, where: str, questions: list[str]) -> list[str]:
     """Ask all questions at once, and return the answers."""
-    awaited = where.split()[1].startswith("a")
 
-    async def all_of_them() -> list[Any]:
+    async def all_of_them() -> list[str]:
         return await asyncio.gather(*(ask(asked, where, question) for question in questions))
 
-    if awaited:
-        return [answered for _, answered in asyncio.run(all_of_them())]
+    if where in AWAITED:
+        return asyncio.run(all_of_them())
     with ThreadPoolExecutor(len(questions)) as pool:
-        return [answered for _, answered in pool.map(lambda one: asyncio.run(ask(asked, where, one)), questions)]
+        return list(pool.map(lambda one: asyncio.run(ask(asked, where, one)), questions))
 
 
 def long_document(where: str, **fields: Any) -> Any:
@@ -213,10 +186,7 @@ class Slow:
 
 
 @everywhere
-def test_questions_on_one_document_wait_until_the_first_reply_begins(
-    server: LoopbackServer, framework: str, at: int
-) -> None:
-    where = modes_of(framework)[at]
+def test_questions_on_one_document_wait_until_the_first_reply_begins(server: LoopbackServer, where: str) -> None:
     # A reply whose end takes longer than its beginning.
     slow = Slow(server, Reply(pieces=["It says", " so."], first_delay=0.3, delay=0.1))
     asked = long_document(where, **models(server, where))
@@ -254,7 +224,7 @@ async def test_a_first_question_that_is_cancelled_lets_the_others_go(server: Loo
     await asyncio.sleep(0.3)
     assert slow.arrived == [0]
     first.cancel()
-    assert [answered for _, answered in await asyncio.gather(*others)] == [ANSWER] * 2
+    assert await asyncio.gather(*others) == [ANSWER] * 2
 
 
 def test_accounts_do_not_wait_for_each_other(server: LoopbackServer) -> None:

@@ -69,6 +69,11 @@ def llm(server: LoopbackServer, client: str, **fields: Any) -> Any:
     return OpenAILike(api_key=KEY, http_client=sync, async_http_client=awaited, **own, **given)
 
 
+def model(where: str, server: LoopbackServer, client: str, **fields: Any) -> Any:
+    """Return the model of a host for a provider."""
+    return (chat_model if where.startswith("langchain") else llm)(server, client, **fields)
+
+
 def _led(model: Any, names: tuple[str, str], server: LoopbackServer, base_url: str | None) -> Any:
     """Return a model of Anthropic's package, which takes no clients, with some that lead to a server."""
     import anthropic  # noqa: PLC0415 - not with the oldest packages
