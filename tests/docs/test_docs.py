@@ -8,6 +8,7 @@ import shlex
 from collections.abc import AsyncGenerator, Generator, Iterator
 from contextlib import aclosing, closing, redirect_stdout
 from io import StringIO
+from itertools import cycle
 from pathlib import Path
 from pkgutil import resolve_name
 from textwrap import dedent
@@ -39,6 +40,7 @@ from selfroute.documents.stored import ScopedDocuments
 from selfroute.effects import Decided
 from selfroute.evaluation import load_grades, load_questions
 from selfroute.usage import count_tokens
+from steering import LEFT_OUT, LONG_TEXTS, STEERED, Steered
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -251,9 +253,11 @@ def answer_of(adapter: Any, question: str) -> Any:
 
 def adapters_of(scenario: Scenario, names: dict[str, Any]) -> Iterator[tuple[Any, bool]]:
     """The third adapter as a scenario wants it: over a list and over a store, and whether it is awaited."""
+    steered = isinstance(scenario, Steered)
+    looks = cycle(scenario.looks if steered else ())
 
     def ask(prompt: str) -> Generator[str, None, None]:
-        pieces = scenario.final if WHOLE in prompt else scenario.draft
+        pieces = next(looks) if LEFT_OUT in prompt else scenario.final if WHOLE in prompt else scenario.draft
         assert pieces is not None
         for piece in pieces:
             yield piece or ""
@@ -263,13 +267,15 @@ def adapters_of(scenario: Scenario, names: dict[str, Any]) -> Iterator[tuple[Any
             for piece in pieces:
                 yield piece
 
-    passages = [] if scenario.draft is None else [names["Text"]("minutes", text) for text in PASSAGE_TEXTS]
-    document = names["Text"]("minutes", DOCUMENT_TEXTS[0])
-    rows = [(str(at), "minutes", at, "north", document.text[at : at + 20]) for at in range(0, len(document.text), 15)]
+    found = scenario.found if steered else [] if scenario.draft is None else PASSAGE_TEXTS
+    passages = [names["Text"]("minutes", text) for text in found]
+    texts = [names["Text"]("minutes", text) for text in (LONG_TEXTS if steered else DOCUMENT_TEXTS[:1])]
+    whole = texts[0].text
+    rows = [(str(at), "minutes", at, "north", whole[at : at + 20]) for at in range(0, len(whole), 15)]
     stored = ScopedDocuments(names["StoredTexts"](rows), "north")
-    settings = Settings(refusal=scenario.refusal)
+    settings = Settings(refusal=scenario.refusal, **(scenario.options if steered else {}))
     # A list is read whatever was retrieved; out of a store, nothing is where nothing was.
-    for documents in ([document], stored) if passages else ([document],):
+    for documents in (texts, stored) if passages and not steered else (texts,):
         for reply, awaited in ((ask, False), (aask, True)):
             yield names["SelfRoute"](lambda _: passages, reply, documents, settings), awaited
 
@@ -282,7 +288,7 @@ async def collected(items: AsyncGenerator[Any, None]) -> list[Any]:
 @pages(DOCS / "adapter.md")
 def test_the_third_adapter_comes_to_what_the_others_come_to(ran: Ran) -> None:
     names = ran.names
-    for scenario in SCENARIOS:
+    for scenario in [*SCENARIOS, *STEERED]:
         if scenario.ends:  # its client says nothing of how a reply ended
             continue
         for adapter, awaited in adapters_of(scenario, names):
@@ -290,8 +296,11 @@ def test_the_third_adapter_comes_to_what_the_others_come_to(ran: Ran) -> None:
                 items = asyncio.run(collected(names["astream"](adapter, QUESTION)))
             else:
                 items = list(adapter.stream(QUESTION))
-            decided, *pieces, answer = items
-            assert isinstance(decided, Decided)
+            *shown, answer = items
+            decided = [item for item in shown if isinstance(item, Decided)]
+            pieces = shown[len(decided) :]
+            assert all(isinstance(piece, str) and piece for piece in pieces), scenario
+            assert (decided[-1].route, decided[-1].decision) == (answer.route, answer.decision), scenario
             assert "".join(pieces) == answer.text == scenario.answer, scenario
             assert (answer.route, answer.answerable) == (scenario.route, scenario.answerable), scenario
             assert answer.decision.signal == scenario.signal, scenario
