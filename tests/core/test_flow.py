@@ -1,13 +1,12 @@
-"""The flow, the two loops over it and the usage, on plain steps of no framework; and what the packages import."""
+"""The flow, without a loop over it, and the usage; and what the packages import."""
 
 from __future__ import annotations
 
 import ast
-import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,187 +17,13 @@ from hypothesis import strategies as st
 
 import selfroute
 from lanes import examples
-from scenarios import DECLINED, FINAL, FOUND, PLAIN, SCENARIOS, Scenario, cut, text_of
 from selfroute.answerability import ANSWERED, NO_PASSAGES, STARTED, Verdict
-from selfroute.answerability.ending import Ending
-from selfroute.answerability.final import FinalGate
-from selfroute.answerability.gate import Gate
-from selfroute.calls.drivers import advance, arun, astream, run, stream
+from selfroute.calls.drivers import advance
 from selfroute.effects import Answer, Compare, Decide, Decided, Generate, ReadDocuments, Reply, Retrieve, Route
-from selfroute.errors import NoReplyError
-from selfroute.flow import MOST_RETRIES, self_route
+from selfroute.flow import self_route
 from selfroute.usage import Cost, StepUsage, Usage, count_tokens
-from selfroute.usage.account import Account
-from selfroute.usage.counts import Entry
 
 SENTINEL = Verdict(declined=True, signal="sentinel", evidence="unanswerable")
-TOO_LONG = ValueError("too long")
-ONCE = ["unanswerable"]
-
-
-class PlainSteps:
-    """Performs the effects from a script, in both worlds, and keeps what it was asked."""
-
-    def __init__(  # noqa: PLR0913
-        self,
-        draft: Any = None,
-        finals: Any = (),
-        *,
-        drafts: Any = (),
-        documents: Any = (["whole"], ["less"], ["least"]),
-        refusal: str = "unanswerable",
-        ends: Any = None,
-    ) -> None:
-        self.ends = ends or {}
-        self.passages = [] if draft is None else ["passage", "another"]
-        self.replies: dict[str, list[Any]] = {"rag": [draft, *drafts], "long_context": list(finals)}
-        self.documents = list(documents)
-        self.refusal = refusal
-        self.log: list[Any] = []
-        self.opened = self.closed = 0
-        self.kept: list[Any] = []  # a reply that is only forgotten is not closed
-        self.booked: list[Entry] = []
-        self.account = Account(self.booked.append)
-
-    @property
-    def ending(self) -> Ending:
-        step = next(effect.step for effect in reversed(self.log) if isinstance(effect, Generate))
-        return Ending(self.ends.get(step))
-
-    def complete_usage(self, answer: Answer) -> None:
-        assert not self.booked
-
-    def cite(self, answer: Answer) -> Answer:
-        return answer
-
-    async def acite(self, answer: Answer) -> Answer:
-        return answer
-
-    def is_too_long(self, error: Exception) -> bool:
-        return error is TOO_LONG
-
-    def retrieve(self, effect: Retrieve) -> Sequence[str]:
-        self.log.append(effect)
-        return self.passages
-
-    async def aretrieve(self, effect: Retrieve) -> Sequence[str]:
-        return self.retrieve(effect)
-
-    def read_documents(self, effect: ReadDocuments) -> Sequence[str]:
-        self.log.append(effect)
-        if effect.step == "rag":
-            return effect.passages[: len(effect.passages) - len(self.refused("rag"))]
-        found = self.documents.pop(0)
-        if isinstance(found, Exception):
-            raise found
-        return found
-
-    async def aread_documents(self, effect: ReadDocuments) -> Sequence[str]:
-        return self.read_documents(effect)
-
-    def refused(self, step: str) -> list[ReadDocuments]:
-        return [
-            effect
-            for effect in self.log
-            if isinstance(effect, ReadDocuments) and effect.step == step and effect.too_long
-        ]
-
-    may_resume = False
-
-    def gate(self, step: Route) -> Gate | FinalGate:
-        return FinalGate(self.refusal) if step == "long_context" else Gate(self.refusal)
-
-    def decide(self, effect: Decide) -> Decided:
-        self.log.append(effect)
-        return Decided(effect.route, effect.decision)
-
-    async def adecide(self, effect: Decide) -> Decided:
-        return self.decide(effect)
-
-    def _pieces(self, effect: Generate) -> Sequence[Any]:
-        self.log.append(effect)
-        return self.replies[effect.step].pop(0)
-
-    def generate(self, effect: Generate) -> Generator[str, None, None]:
-        self.kept.append(self._say(effect))
-        return self.kept[-1]
-
-    def _say(self, effect: Generate) -> Generator[str, None, None]:
-        pieces = self._pieces(effect)
-        self.opened += 1
-        try:
-            for piece in pieces:
-                if isinstance(piece, BaseException):
-                    raise piece
-                yield piece or ""
-        finally:
-            self.closed += 1
-
-    def agenerate(self, effect: Generate) -> AsyncGenerator[str, None]:
-        self.kept.append(self._asay(effect))
-        return self.kept[-1]
-
-    async def _asay(self, effect: Generate) -> AsyncGenerator[str, None]:
-        inner = self._say(effect)
-        try:
-            for piece in inner:
-                await asyncio.sleep(0)
-                yield piece
-        finally:
-            inner.close()
-
-
-def flow(steps: PlainSteps) -> Any:
-    return self_route("Who?", refusal=steps.refusal)
-
-
-def both(make: Any) -> list[tuple[PlainSteps, list[Any]]]:
-    """What the two loops yield, each over steps of its own."""
-
-    async def items(steps: PlainSteps) -> list[Any]:
-        return [item async for item in astream(flow(steps), steps)]
-
-    first, second = make(), make()
-    return [(first, list(stream(flow(first), first))), (second, asyncio.run(items(second)))]
-
-
-def raised(make: Any) -> list[tuple[PlainSteps, BaseException]]:
-    """The errors of both loops."""
-    found = []
-    for steps, loop in ((make(), run), (make(), lambda flow, steps: asyncio.run(arun(flow, steps)))):
-        with pytest.raises(Exception) as error:  # noqa: PT011
-            loop(flow(steps), steps)
-        found.append((steps, error.value))
-    return found
-
-
-def test_the_flow_asks_for_its_effects_in_order() -> None:
-    asked = self_route("Who?", refusal="pass")
-    assert asked.send(None) == Retrieve("Who?")
-    assert asked.send(["p"]) == Generate("rag", ["p"])
-    assert asked.send(Reply("", SENTINEL)) == Decide("long_context", SENTINEL, SENTINEL)
-    assert asked.send(Decided("long_context", SENTINEL)) == ReadDocuments(["p"])
-    assert asked.send(["d"]) == Generate("long_context", ["d"])
-    with pytest.raises(StopIteration) as end:
-        asked.send(Reply("", SENTINEL))
-    assert end.value.value == Answer("pass", "long_context", False, SENTINEL, ["p"], ["d"])
-
-
-def test_a_draft_that_answers_ends_the_flow() -> None:
-    asked = self_route("Who?")
-    asked.send(None)
-    asked.send(["p"])
-    assert asked.send(Reply("Ms", ANSWERED)) == Decide("rag", ANSWERED, ANSWERED, final=True)
-    with pytest.raises(StopIteration) as end:
-        asked.send(None)
-    assert end.value.value == Answer("Ms", "rag", True, ANSWERED, ["p"], ["p"])
-
-
-def test_no_passages_skip_the_first_step() -> None:
-    asked = self_route("Who?")
-    asked.send(None)
-    assert asked.send([]) == Decide("long_context", NO_PASSAGES, NO_PASSAGES)
-    assert asked.send(Decided("long_context", NO_PASSAGES)) == ReadDocuments([])
 
 
 @pytest.mark.parametrize("ladder", [("rag", "long_context"), ("rag", "sections", "long_context"), ("long_context",)])
@@ -250,6 +75,24 @@ def test_each_step_is_read_and_proposed_before_it_is_asked() -> None:
 
 
 ENDS: dict[str, tuple[tuple[Route, ...], tuple[Any, ...], list[Any], Answer]] = {
+    "the draft answers": (
+        ("rag", "long_context"),
+        (P, Reply("Ms", ANSWERED), None),
+        [Retrieve("Who?"), Generate("rag", P), Decide("rag", ANSWERED, ANSWERED, final=True)],
+        Answer("Ms", "rag", True, ANSWERED, P, P),
+    ),
+    "no step answers": (
+        ("rag", "long_context"),
+        (P, Reply("", SENTINEL), Decided("long_context", SENTINEL), D, Reply("", SENTINEL)),
+        [Decide("long_context", SENTINEL, SENTINEL), ReadDocuments(P), Generate("long_context", D)],
+        Answer("unanswerable", "long_context", False, SENTINEL, P, D),
+    ),
+    "nothing is retrieved": (
+        ("rag", "long_context"),
+        ([], Decided("long_context", NO_PASSAGES), D, Reply("Ms", ANSWERED)),
+        [Decide("long_context", NO_PASSAGES, NO_PASSAGES), ReadDocuments([]), Generate("long_context", D)],
+        Answer("Ms", "long_context", True, NO_PASSAGES, [], D),
+    ),
     "there is nowhere to go to": (
         ("rag",),
         (P, Reply("", SENTINEL), None),
@@ -393,178 +236,6 @@ def test_whatever_comes_of_the_steps_the_rules_of_the_ladder_hold(
         assert (answer.text, answer.answerable) == ("unanswerable", False)
     drafted = [reply.verdict for one, reply in asked if one.step == "rag"]
     assert answer.decision == (drafted[0] if drafted else NO_PASSAGES if "rag" in ladder else STARTED)
-
-
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=str)
-def test_both_loops_play_every_scenario_alike(scenario: Scenario) -> None:
-    finals = [] if scenario.final is None else [scenario.final]
-    for steps, items in both(lambda: PlainSteps(scenario.draft, finals, refusal=scenario.refusal, ends=scenario.ends)):
-        decided, *pieces, answer = items
-        assert (decided.route, decided.decision.signal) == (scenario.route, scenario.signal)
-        assert all(type(piece) is str and piece for piece in pieces)
-        assert "".join(pieces) == answer.text == scenario.answer
-        assert (answer.route, answer.answerable) == (scenario.route, scenario.answerable)
-        assert answer.finish_reason == scenario.finish_reason
-        assert answer.decision == decided.decision
-        (entry,) = steps.booked
-        assert (entry.outcome, entry.route, entry.error) == ("answered", scenario.route, None)
-        assert (entry.declined, entry.answerable) == (scenario.declined, scenario.answerable)
-        assert 0 < entry.seconds_to_first_text <= entry.seconds
-        assert (answer.passages, answer.context) == (steps.passages, ["whole"] if scenario.declined else steps.passages)
-        assert steps.opened == steps.closed
-
-
-@examples(200)
-@given(scenario=st.sampled_from(SCENARIOS), draft=st.lists(st.integers(0, 60)), final=st.lists(st.integers(0, 40)))
-def test_the_outcome_does_not_depend_on_the_pieces(scenario: Scenario, draft: list[int], final: list[int]) -> None:
-    def steps() -> PlainSteps:
-        pieces = None if scenario.draft is None else cut(text_of(scenario.draft), draft)
-        finals = [] if scenario.final is None else [cut(text_of(scenario.final), final)]
-        return PlainSteps(pieces, finals, refusal=scenario.refusal, ends=scenario.ends)
-
-    answers = [items[-1] for _, items in both(steps)]
-    assert answers[0] == answers[1]
-    assert (answers[0].text, answers[0].decision.signal) == (scenario.answer, scenario.signal)
-    whole = PlainSteps(scenario.draft, [scenario.final], refusal=scenario.refusal, ends=scenario.ends)
-    assert run(flow(whole), whole) == answers[0]
-
-
-def test_a_final_that_was_too_long_is_asked_for_again_with_less() -> None:
-    for steps, items in both(lambda: PlainSteps(("unanswerable",), [[TOO_LONG], FINAL])):
-        assert (items[-1].text, items[-1].context) == (FOUND, ["less"])
-        assert [type(effect) for effect in steps.log] == [
-            Retrieve,
-            Generate,
-            Decide,
-            ReadDocuments,
-            Generate,
-            ReadDocuments,
-            Generate,
-        ]
-        assert steps.log[-2] == ReadDocuments(steps.passages, TOO_LONG)
-        assert (steps.opened, steps.closed) == (3, 3)
-
-
-def test_a_draft_that_was_too_long_is_asked_for_again_with_fewer_passages() -> None:
-    for steps, items in both(lambda: PlainSteps([TOO_LONG], drafts=[FINAL])):
-        assert (items[-1].text, items[-1].route) == (FOUND, "rag")
-        assert (items[-1].passages, items[-1].context) == (["passage", "another"], ["passage"])
-        assert steps.log[-3] == ReadDocuments(steps.passages, TOO_LONG, "rag")
-
-
-def test_a_draft_that_is_too_long_without_passages_is_raised() -> None:
-    for steps, error in raised(lambda: PlainSteps([TOO_LONG], drafts=[[TOO_LONG]])):
-        assert error is TOO_LONG
-        assert (len(steps.refused("rag")), steps.opened, steps.closed) == (2, 2, 2)
-
-
-def test_less_is_sent_until_it_fits_but_not_for_ever() -> None:
-    less = [[f"part {number}"] for number in range(20)]
-    for tries in range(1, MOST_RETRIES + 1):
-        for _, items in both(lambda: PlainSteps(ONCE, [*[[TOO_LONG]] * tries, FINAL], documents=less)):  # noqa: B023
-            assert (items[-1].text, items[-1].context) == (FOUND, less[tries])
-    for steps, error in raised(lambda: PlainSteps(ONCE, [[TOO_LONG]] * 20, documents=less)):
-        assert error is TOO_LONG
-        assert len(steps.refused("long_context")) == MOST_RETRIES
-
-
-FAILURES: dict[str, tuple[Any, list[Any], Any]] = {
-    "another error of the final after two that were too long": (
-        ONCE,
-        [[TOO_LONG], [TOO_LONG], [OSError("down")]],
-        OSError,
-    ),
-    "too long after text was shown": (ONCE, [["Ms Okafor took the chair. ", "x" * 300, TOO_LONG]], TOO_LONG),
-    "another error of the final": (ONCE, [[OSError("down")]], OSError),
-    "an error of the draft": ([OSError("down")], [], OSError),
-    "an error while a draft is held back": (["un", OSError("down")], [], OSError),
-    "another error the second time": (ONCE, [[TOO_LONG], [OSError("down")]], OSError),
-}
-
-
-@pytest.mark.parametrize("name", FAILURES)
-def test_every_other_error_is_raised_and_everything_closed(name: str) -> None:
-    draft, finals, expected = FAILURES[name]
-    for steps, error in raised(lambda: PlainSteps(draft, finals)):
-        assert error is expected or type(error) is expected
-        assert steps.opened == steps.closed
-        assert steps.replies["long_context"] == []
-
-
-@pytest.mark.parametrize("ends", ["length", "model_context_window_exceeded"])
-def test_a_final_without_a_reply_is_raised_and_never_paid_twice(ends: str) -> None:
-    for finals in ([[""]], [[TOO_LONG], [""]]):
-        for steps, error in raised(lambda finals=finals: PlainSteps(ONCE, list(finals), ends={"long_context": ends})):
-            assert type(error) is NoReplyError
-            assert (error.step, error.finish_reason) == ("long_context", ends)
-            assert steps.replies["long_context"] == []
-            assert steps.opened == steps.closed == 1 + len(finals)
-            assert [entry.error for entry in steps.booked] == ["NoReplyError"]
-
-
-def test_nothing_left_to_read_raises_what_the_model_said() -> None:
-    for steps, error in raised(lambda: PlainSteps(ONCE, [[TOO_LONG]], documents=(["whole"], []))):
-        assert error is TOO_LONG
-        assert len(steps.documents) == 0
-
-
-def test_an_error_while_reading_less_is_raised() -> None:
-    for _, error in raised(lambda: PlainSteps(ONCE, [[TOO_LONG]], documents=(["whole"], KeyError("gone")))):
-        assert type(error) is KeyError
-
-
-@pytest.mark.parametrize(
-    "stop", [StopIteration("mine"), StopAsyncIteration("mine")], ids=lambda stop: type(stop).__name__
-)
-@pytest.mark.parametrize("where", ["draft", "final", "documents"])
-def test_a_stop_out_of_a_step_does_not_end_the_flow(where: str, stop: Exception) -> None:
-    made = {
-        "draft": lambda: PlainSteps([stop]),
-        "final": lambda: PlainSteps(ONCE, [[stop]]),
-        "documents": lambda: PlainSteps(ONCE, documents=[stop]),
-    }
-    for _, error in raised(made[where]):
-        assert type(error) in {RuntimeError, type(stop)}
-
-
-def test_leaving_early_closes_the_reply() -> None:
-    steps = PlainSteps(("Ms Okafor took the chair. ", "a", "b", "c", "d"))
-    items = stream(flow(steps), steps)
-    assert type(next(items)) is Decided
-    assert next(items)
-    assert steps.closed == 0
-    items.close()
-    assert (steps.opened, steps.closed) == (1, 1)
-
-
-async def test_leaving_early_closes_the_reply_in_async_too() -> None:
-    steps = PlainSteps(("Ms Okafor took the chair. ", "a", "b", "c", "d"))
-    items = astream(flow(steps), steps)
-    assert type(await anext(items)) is Decided
-    assert await anext(items)
-    assert steps.closed == 0
-    await items.aclose()
-    assert (steps.opened, steps.closed) == (1, 1)
-
-
-def test_a_declined_draft_is_closed_before_anything_is_read() -> None:
-    steps = PlainSteps(("unanswerable: ", "the text ", "is silent"), [FINAL])
-    items = stream(flow(steps), steps)
-    next(items)
-    assert (steps.opened, steps.closed) == (1, 1)
-    assert type(steps.log[-1]) is Decide
-    items.close()
-
-
-@pytest.mark.parametrize("scenario", [PLAIN, DECLINED], ids=str)
-def test_run_returns_the_last_of_the_stream(scenario: Scenario) -> None:
-    steps = [PlainSteps(scenario.draft, [scenario.final]) for _ in range(3)]
-    answers = [
-        run(flow(steps[0]), steps[0]),
-        asyncio.run(arun(flow(steps[1]), steps[1])),
-        list(stream(flow(steps[2]), steps[2]))[-1],
-    ]
-    assert answers[0] == answers[1] == answers[2]
 
 
 dollars = st.decimals(0, 10, places=6, allow_nan=False).map(Cost)

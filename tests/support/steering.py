@@ -1,6 +1,6 @@
 """One table of scenarios for what steers a question: two numbers, bounds, sections, policies and the start.
 
-There is nothing of a framework in it; plain steps and both frameworks play it in all modes.
+There is nothing of a framework in it; the adapter of `docs/adapter.md` and both frameworks play it in all modes.
 """
 
 from __future__ import annotations
