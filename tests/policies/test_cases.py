@@ -239,18 +239,6 @@ async def test_an_error_of_a_policy_passes_through_and_nothing_is_paid(scenario:
     assert budget.spent["tokens"] == 0
 
 
-async def later(case: Case) -> bool:
-    """Agree, in async alone."""
-    await asyncio.sleep(0)
-    return case.step == "long_context"
-
-
-@awaited
-async def test_an_async_policy_is_awaited(where: str) -> None:
-    found = await outcome(where, DECLINED, escalation=later)
-    assert (found.answer, found.decision["ruling"]) == (FOUND, {"go": True, "by": "later", "reason": ""})
-
-
 @everywhere
 async def test_a_policy_sees_the_inputs_of_the_call(where: str) -> None:
     seen: list[Any] = []

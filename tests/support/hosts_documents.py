@@ -168,6 +168,7 @@ class Answered:
     signal: str
     found: int  # passages
     read: list[Text]
+    usage: Mapping[str, Any]
 
     @property
     def texts(self) -> list[str]:
@@ -217,7 +218,7 @@ class Pipeline:
 
 def _answered(came: both_parts.Outcome) -> Answered:
     read = [_text(text, name, metadata) for (text, metadata), name in zip(came.context, came.names, strict=True)]
-    return Answered(came.answer, came.route, came.answerable, came.decision["signal"], came.retrieved, read)
+    return Answered(came.answer, came.route, came.answerable, came.decision["signal"], came.retrieved, read, came.usage)
 
 
 def _text(text: str, name: Any, metadata: Mapping[str, Any]) -> Text:

@@ -9,23 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 from langchain_core.vectorstores import InMemoryVectorStore
-from llama_index.core import Document as LlamaDocument
-from llama_index.core import MockEmbedding, VectorStoreIndex
 
 import llamaindex_parts
-from langchain_parts import DOCUMENTS, MODES, PASSAGES, QUESTION, a_chain, ask
+from both_parts import everywhere, pipeline
+from hosts_documents import MINE, MODES, house, of
+from langchain_parts import DOCUMENTS, PASSAGES, QUESTION, a_chain
 from langchain_selfroute import SelfRouteChain, StoredDocuments
 from langchain_stores import EMBEDDING, LONG, Shelf, a_model, chunks_of, holding, store_with, text_of
-from llamaindex_selfroute import SelfRouteQueryEngine
-from llamaindex_selfroute import StoredDocuments as StoredNodes
-from scenarios import FINAL
 from selfroute.documents.cache import MOST, Recent, Size
 from selfroute.usage import FREE, StepUsage, Usage
 from selfroute.usage.account import Account
 from selfroute.usage.prices import PricedModel, cost_of
 from selfroute.usage.tokens import LongContextEstimate, PromptSize, with_bounds
 
-every_mode = pytest.mark.parametrize("mode", MODES)
 TOKENS = st.integers(1, 10**6)
 LENGTHS = st.lists(st.integers(1, 10**5), min_size=1, max_size=5)
 
@@ -130,6 +126,7 @@ def test_what_was_used_stays_whatever_reading_would_have_taken(
     assert (account.complete_later is not None) is (known == "later")
     if account.complete_later:
         assert account.usage.as_dict()["cost_unknown"]
+        assert account.complete_later() is None
         lengths["now"] = sizes_of([400])
         later = account.complete_later()
         assert later is not None
@@ -143,21 +140,6 @@ def test_where_nothing_would_have_been_read_that_is_free(used: Usage, prompt: Pr
     latest = account.usage.rag
     LongContextEstimate().answered(account, list, latest=latest, prompt=prompt, room=None, model=ONE, priced=ONE)
     assert (account.usage.long_context_only, account.usage.cost_long_context_only) == (0, FREE)
-
-
-def test_what_is_known_later_completes_the_account_later() -> None:
-    account, known = Account(), list[Any]()
-    account.usage = Usage(rag=StepUsage(100, 5))
-    lengths = lambda: sizes_of([400]) if known else None  # noqa: E731
-    latest = account.usage.rag
-    LongContextEstimate().answered(account, lengths, latest=latest, prompt=FIRST, room=None, model=ONE, priced=ONE)
-    assert account.usage.long_context_only is None
-    assert account.complete_later is not None
-    assert account.complete_later() is None
-    known.append(True)
-    later = account.complete_later()
-    assert later is not None
-    assert (later.rag, later.long_context_only) == (account.usage.rag, 125)
 
 
 def test_what_reading_would_have_cost_lies_between_a_cold_and_a_warm_cache() -> None:
@@ -193,43 +175,43 @@ def decline_or_answer(prompt: str) -> tuple[str, ...]:
     return ("unanswerable",) if "Unknown?" in prompt else ("It lifts 4 crates.",)
 
 
-@every_mode
-@pytest.mark.parametrize("kind", ["memory", "chroma"])
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("kind", ["langchain memory", "langchain chroma", "llamaindex memory"])
 async def test_a_document_that_was_read_is_known_nearly_to_the_token(kind: str, mode: str) -> None:
-    store = store_with(kind, chunks_of(TEXT, source="north"))
-    stored = StoredDocuments(store)
-    chain = chain_over(store, stored, decline_or_answer)
-    assert (await ask(chain, "Known?", mode))["usage"]["long_context_only"] is None
-    read = (await ask(chain, "Unknown?", mode))["usage"]
-    usage = (await ask(chain, "Known?", mode))["usage"]
+    home = house(kind, of(MINE))
+    documents, told = home.documents(), {"draft": decline_or_answer, "usage": True}
+    asked, switched_off = (home.pipeline(None, documents, model=told, measure_savings=on) for on in (True, False))
+    assert (await asked.ask(mode, "Known?")).usage["long_context_only"] is None
+    read = (await asked.ask(mode, "Unknown?")).usage
+    usage = (await asked.ask(mode, "Known?")).usage
     assert read["long_context_only"] == read["long_context"]["input_tokens"]
     assert read["token_ratio"] == 1 + read["rag"]["input_tokens"] / read["long_context_only"]
     assert usage["long_context"] is None
     assert usage["long_context_only"] == pytest.approx(read["long_context_only"], rel=0.05)
-    stored.forget()
-    assert (await ask(chain, "Known?", mode))["usage"]["long_context_only"] is None
+    assert (await switched_off.ask(mode, "Known?")).usage["long_context_only"] is None
+    documents.forget()
+    assert (await asked.ask(mode, "Known?")).usage["long_context_only"] is None
 
 
-@every_mode
-async def test_a_list_is_known_from_the_beginning(mode: str) -> None:
-    usage = (await ask(a_chain(("Mr Lin.",), None, usage=True), QUESTION, mode))["usage"]
-    asked_for_all = (await ask(a_chain(usage=True), QUESTION, mode))["usage"]["long_context"]["input_tokens"]
+@everywhere
+async def test_a_list_is_known_from_the_beginning(where: str) -> None:
+    usage = (await pipeline(where, ("Mr Lin.",), None, usage=True).ask()).usage
+    asked_for_all = (await pipeline(where, usage=True).ask()).usage["long_context"]["input_tokens"]
     assert usage["long_context_only"] == pytest.approx(asked_for_all, rel=0.15)
 
 
-@every_mode
-async def test_a_callable_is_not_called_for_it(mode: str) -> None:
-    chain = a_chain(("Mr Lin.",), None, documents=lambda _: pytest.fail("it was called"), usage=True)
-    usage = (await ask(chain, QUESTION, mode))["usage"]
+@everywhere
+async def test_a_callable_is_not_called_for_it(where: str) -> None:
+    documents = lambda *_: pytest.fail("it was called")  # noqa: E731
+    usage = (await pipeline(where, ("Mr Lin.",), None, documents=documents, usage=True).ask()).usage
     assert (usage["long_context_only"], usage["token_ratio"]) == (None, None)
 
 
-@every_mode
-async def test_it_can_be_switched_off(mode: str) -> None:
-    usage = (await ask(a_chain(("Mr Lin.",), None, measure_savings=False), QUESTION, mode))["usage"]
+@everywhere
+@pytest.mark.parametrize("draft", [("Mr Lin.",), ("unanswerable",)], ids=["answered", "declined"])
+async def test_it_can_be_switched_off(draft: Any, where: str) -> None:
+    usage = (await pipeline(where, draft, measure_savings=False).ask()).usage
     assert (usage["long_context_only"], usage["token_ratio"], usage["cost_long_context_only"]) == (None, None, None)
-    declined = (await ask(a_chain(measure_savings=False), QUESTION, mode))["usage"]
-    assert (declined["long_context_only"], declined["cost_long_context_only"]) == (None, None)
 
 
 @pytest.mark.parametrize("kind", ["memory", "chroma"])
@@ -285,30 +267,6 @@ def test_documents_beyond_the_window_count_as_far_as_they_fit() -> None:
     assert chain.invoke(QUESTION)["usage"]["long_context_only"] == pytest.approx(500, rel=0.2)
     unbounded = a_chain(("Mr Lin.",), None, documents=long, marker=LONG)
     assert unbounded.invoke(QUESTION)["usage"]["long_context_only"] == pytest.approx(6_250, rel=0.05)
-
-
-@pytest.mark.parametrize("mode", llamaindex_parts.MODES)
-async def test_an_engine_tells_the_same(mode: str) -> None:
-    index = VectorStoreIndex.from_documents(
-        [LlamaDocument(text=TEXT, id_="north")], embed_model=MockEmbedding(embed_dim=4)
-    )
-    index.docstore.delete_document("north", raise_error=False)
-    stored = StoredNodes(index)
-    llm = llamaindex_parts.ScriptedLLM(draft=decline_or_answer, final=FINAL, usage=True, marker=LONG)
-    engine = SelfRouteQueryEngine(
-        index.as_retriever(),
-        documents=stored,
-        llm=llm,
-        streaming=mode in llamaindex_parts.STREAMS,
-    )
-    first = (await llamaindex_parts.ask(engine, "Known?", mode)).usage
-    read = (await llamaindex_parts.ask(engine, "Unknown?", mode)).usage
-    known = (await llamaindex_parts.ask(engine, "Known?", mode)).usage
-    assert first["long_context_only"] is None
-    assert read["long_context_only"] == read["long_context"]["input_tokens"]
-    assert known["long_context_only"] == pytest.approx(read["long_context_only"], rel=0.05)
-    switched_off = SelfRouteQueryEngine(index.as_retriever(), documents=stored, llm=llm, measure_savings=False)
-    assert switched_off.query("Known?").metadata["usage"]["long_context_only"] is None
 
 
 def test_a_chain_and_an_engine_find_the_same_for_the_same_documents() -> None:
