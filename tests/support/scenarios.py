@@ -85,19 +85,15 @@ def _declined(
 
 
 def _neither(
-    name: str,
-    draft: Pieces,
-    *final: str | None,
-    answer: str | None = None,
-    signal: str = "sentinel",
-    refusal: str = "unanswerable",
-    **ending: Any,
+    name: str, *final: str | None, answer: str | None = None, refusal: str = "unanswerable", **more: Any
 ) -> Scenario:
-    evidence = text_of(draft) if signal == "sentinel" else ""
-    answer = answer or refusal
-    return Scenario(
-        name, draft, final, answer, "long_context", signal, evidence, answerable=False, refusal=refusal, **ending
-    )
+    more = {"draft": (refusal,), "signal": "sentinel", "answerable": False, "refusal": refusal, **more}
+    evidence = text_of(more["draft"] or ())
+    return Scenario(name, final=final, answer=answer or refusal, route="long_context", evidence=evidence, **more)
+
+
+def _answered_second(name: str, *final: str) -> Scenario:
+    return _neither(name, *final, answer=text_of(final), answerable=True)
 
 
 PLAIN = _answered("a plain answer", "Mr Lin.")
@@ -215,78 +211,44 @@ DECLINES = [
 
 FINALS = [
     NOTHING_RETRIEVED,
-    Scenario(
-        "nothing is retrieved and the documents do not tell",
-        None,
-        ("Unanswerable.",),
-        "unanswerable",
-        "long_context",
-        "no_passages",
-        answerable=False,
-    ),
-    _neither("both steps decline", ("unanswerable",), "un", "answerable"),
+    _neither("nothing is retrieved and the documents do not tell", "Unanswerable.", draft=None, signal="no_passages"),
+    _neither("both steps decline", "un", "answerable"),
     _neither(
         "the second declines with a reason",
-        ("unanswerable",),
         *("Unanswerable", ": the text names nobody", " at all."),
         answer="the text names nobody at all.",
     ),
     _neither(
         "the second declines and says what there is",
-        ("unanswerable",),
         *("un", "answerable", ".", " The", " report covers 2024 only."),
         answer="The report covers 2024 only.",
     ),
     _neither(
         "the second declines in words of its own",
-        ("unanswerable",),
         *("The text does not ", "mention the chair."),
         answer="The text does not mention the chair.",
     ),
     _neither(
         "the second denies in its second sentence",
-        ("unanswerable",),
         *("The report covers ", "2024 only. ", "It does not mention ", "the chair."),
         answer="The report covers 2024 only. It does not mention the chair.",
     ),
-    Scenario(
-        "the second says what is not stated and answers",
-        ("unanswerable",),
-        ("Not stated in ", "the minutes, the vote", " was 5 to 3."),
-        "Not stated in the minutes, the vote was 5 to 3.",
-        "long_context",
-        "sentinel",
-        "unanswerable",
+    _answered_second(
+        "the second says what is not stated and answers", "Not stated in ", "the minutes, the vote", " was 5 to 3."
     ),
-    _neither("the second declines more than once", ("unanswerable",), "**Unanswerable**, ", "unanswerable!"),
-    _neither("the second declines in a tag", ("unanswerable",), "<answer>unanswerable</", "answer>"),
-    _neither("the second reply is empty", ("unanswerable",), "", ""),
-    _neither("the second reply is white space", ("unanswerable",), " ", "\n"),
-    _neither("the second reply has no content", ("unanswerable",), None),
-    _neither("the first is empty and the second declines", ("",), "unanswerable", signal="empty"),
-    Scenario(
-        "the second step quotes the refusal",
-        ("unanswerable",),
-        ("S4 is ", "unanswerable", " in theory."),
-        "S4 is unanswerable in theory.",
-        "long_context",
-        "sentinel",
-        "unanswerable",
-    ),
-    Scenario(
-        "the second answer is the beginning of the refusal",
-        ("unanswerable",),
-        ("Un", "a"),
-        "Una",
-        "long_context",
-        "sentinel",
-        "unanswerable",
-    ),
+    _neither("the second declines more than once", "**Unanswerable**, ", "unanswerable!"),
+    _neither("the second declines in a tag", "<answer>unanswerable</", "answer>"),
+    _neither("the second reply is empty", "", ""),
+    _neither("the second reply is white space", " ", "\n"),
+    _neither("the second reply has no content", None),
+    _neither("the first is empty and the second declines", "unanswerable", draft=("",), signal="empty"),
+    _answered_second("the second step quotes the refusal", "S4 is ", "unanswerable", " in theory."),
+    _answered_second("the second answer is the beginning of the refusal", "Un", "a"),
 ]
 
 REFUSALS = [
     _declined("two words as the refusal", "No ", "answer", ".", evidence="No answer", refusal="NO ANSWER"),
-    _neither("two words, twice", ("NO ANSWER",), "no answer", refusal="NO ANSWER"),
+    _neither("two words, twice", "no answer", refusal="NO ANSWER"),
     _answered("an answer beside another refusal", "Mr Lin.", refusal="NO ANSWER"),
     _declined("a sentence as the refusal", "I don't", " know.", evidence="I don't know", refusal="I don't know"),
     _answered("an answer that is not that sentence", "I, Claudius", refusal="I don't know"),
@@ -329,17 +291,15 @@ ENDINGS = [
         _declined("", "The passages do not ", "mention", signal="phrase"), "a cut decline in words", None, rag="length"
     ),
     _ended(_declined("", "", signal="empty"), "an empty reply that ended by itself", None, rag="stop"),
+    _ended(_neither("", ""), "an empty second reply that ended by itself", "stop", long_context="stop"),
     _ended(
-        _neither("", ("unanswerable",), ""), "an empty second reply that ended by itself", "stop", long_context="stop"
-    ),
-    _ended(
-        _neither("", ("unanswerable",), "una"),
+        _neither("", "una"),
         "a second reply that was cut in the refusal",
         "length",
         long_context="length",
     ),
     _ended(
-        _neither("", ("unanswerable",), "Unanswerable. The repo", answer="The repo"),
+        _neither("", "Unanswerable. The repo", answer="The repo"),
         "a second decline that was cut in its own words",
         "length",
         long_context="length",

@@ -37,6 +37,7 @@ GRADED: Mapping[str, Any] = {"answerability": "graded"}
 LIN = "Mr Lin took the chair at nine."
 LOOKED = ("Ms Duarte ", "led the ", "vote.")
 SAID = "Ms Duarte led the vote."
+DENIED = "The passages do not mention who chaired the meeting."
 UNANSWERABLE: Pieces = ("unanswerable",)
 
 
@@ -157,12 +158,30 @@ _OPTIONS = {"start", "answerability", "escalation", "sections"}
 _KEPT = {"final": None, "answer": LIN, "route": "rag"}  # the draft is the answer
 _STOPPED = {"final": None, "answer": "unanswerable", "route": "rag", "answerable": False}
 _PROSPECT = {**_STOPPED, "ruling": (False, "prospect")}
+_NEITHER = {"answer": "unanswerable", "answerable": False}  # the documents do not answer
 _DECLINE: dict[str, Any] = {"options": {"sections": RUNG}}  # whose sections answer or decline in text
-_GRADED = {**GRADED, "sections": RUNG}
-_TWICE = {**GRADED, "sections": (RUNG, LARGER)}
-_ENDS = {**_GRADED, "max_documents": 0}  # with sections
+_AGAIN: dict[str, Any] = {"options": {"sections": (RUNG, LARGER)}}
+_NO_MORE: dict[str, Any] = {"options": {"sections": RUNG, "max_documents": 0}}
+_GRADED: dict[str, Any] = {"options": {**GRADED, "sections": RUNG}}
+_TWICE: dict[str, Any] = {"options": {**GRADED, "sections": (RUNG, LARGER)}}
+_ENDS: dict[str, Any] = {"options": {**GRADED, "sections": RUNG, "max_documents": 0}}  # with sections
+_OWN: dict[str, Any] = {"options": {**GRADED, "sections": RUNG, "doubt_below": (70, 60)}}  # a bound of their own
 _FOUND: dict[str, Any] = {"final": None, "looks": (LOOKED,), "answer": SAID, "route": "sections"}
 _NOTHING = {**_STOPPED, "route": "sections"}
+_UNFOUND: dict[str, Any] = {"finds": False, "signal": "no_passages"}
+
+
+def _refused(policy: Callable[[Case], Any], by: str = "never", **options: Any) -> dict[str, Any]:
+    """The options of a graded question whose policy says no in the end, and what it ruled."""
+    return {"options": with_policy(policy, **options), "ruling": (False, by)}
+
+
+def _looked(*looks: Pieces) -> dict[str, Any]:
+    """What is found in sections by replies to them, the last of which answers."""
+    return {**_FOUND, "looks": looks}
+
+
+_SURE, _UNSURE = ("70\n", *LOOKED), ("42\n", *LOOKED)  # replies to sections
 
 LINES = ["80 42", "80, 42", "80% / 42%", "**80 42**", "(80, 42)", "80/100 42/100", "Prospect: 80, confidence: 42"]
 NUMBERS = [
@@ -209,14 +228,7 @@ NUMBERS = [
     ),
     _declined("a hopeless decline", "10 0\n", "unanswerable", numbers=(10, 0), evidence="unanswerable", **_PROSPECT),
     _declined("a hopeless decline with little confidence", "10 30\nunanswerable", numbers=(10, 30), **_PROSPECT),
-    _declined(
-        "a hopeless decline in words of its own",
-        "5 0\n",
-        "The passages do not mention who chaired the meeting.",
-        numbers=(5, 0),
-        signal="phrase",
-        **_PROSPECT,
-    ),
+    _declined("a hopeless decline in words of its own", "5 0\n", DENIED, numbers=(5, 0), signal="phrase", **_PROSPECT),
     _declined("hopeless numbers before a lead-in", "5 0\n", "The answer is:", numbers=(5, 0), signal="empty"),
     _declined(
         "a hopeless decline and a policy",
@@ -224,32 +236,15 @@ NUMBERS = [
         numbers=(10, 0),
         **_PROSPECT | {"options": with_policy(yes)},
     ),
-    _declined(
-        "both steps decline",
-        "60 0\nunanswerable",
-        numbers=(60, 0),
-        final=UNANSWERABLE,
-        answer="unanswerable",
-        answerable=False,
-    ),
-    _doubted(
-        "the documents do not hold what was doubted",
-        f"80 42\n{LIN}",
-        final=("unanswerable",),
-        answer="unanswerable",
-        answerable=False,
-    ),
-    Steered("nothing is retrieved", None, FINAL, FOUND, "long_context", "no_passages", options=GRADED, finds=False),
+    _declined("both steps decline", "60 0\nunanswerable", numbers=(60, 0), final=UNANSWERABLE, **_NEITHER),
+    _doubted("the documents do not hold what was doubted", f"80 42\n{LIN}", final=UNANSWERABLE, **_NEITHER),
+    Steered("nothing is retrieved", None, FINAL, FOUND, "long_context", options=GRADED, **_UNFOUND),
 ]
 
 POLICIES = [
     _declined("a decline that is granted", "unanswerable", options={"escalation": yes}, ruling=(True, "yes")),
     _declined(
-        "a decline that is refused",
-        "unanswerable",
-        options={"escalation": Never()},
-        ruling=(False, "never"),
-        **_STOPPED,
+        "a decline that is refused", *UNANSWERABLE, options={"escalation": Never()}, ruling=(False, "never"), **_STOPPED
     ),
     _declined(
         "a decline that is refused in words",
@@ -261,64 +256,26 @@ POLICIES = [
     _sure("an answer that no policy is asked about", LIN, numbers=None, options={"escalation": Never()}),
     _doubted("a doubt that is granted", "80 42\n", LIN, options=with_policy(yes), ruling=(True, "yes")),
     _doubted(
-        "a doubt that is refused",
-        "80 42\n",
-        "Mr Lin took ",
-        "the chair ",
-        "at nine.",
-        options=with_policy(Never()),
-        ruling=(False, "never"),
-        **_KEPT,
+        "a doubt that is refused", "80 42\n", "Mr Lin took ", "the chair ", "at nine.", **_refused(Never()), **_KEPT
     ),
-    _doubted(
-        "a doubt in one piece that is refused",
-        f"80 42\n{LIN}",
-        options=with_policy(Never()),
-        ruling=(False, "never"),
-        **_KEPT,
-    ),
-    _doubted(
-        "a doubt in single characters that is refused",
-        *f"80 42\n{LIN}",
-        options=with_policy(Never()),
-        ruling=(False, "never"),
-        **_KEPT,
-    ),
+    _doubted("a doubt in one piece that is refused", f"80 42\n{LIN}", **_refused(Never()), **_KEPT),
+    _doubted("a doubt in single characters that is refused", *f"80 42\n{LIN}", **_refused(Never()), **_KEPT),
     _doubted(
         "a doubt of what may not be there that is refused",
         *f"10 30\n{LIN}",
         numbers=(10, 30),
-        options=with_policy(Never()),
-        ruling=(False, "never"),
+        **_refused(Never()),
         **_KEPT,
     ),
-    _doubted(
-        "a doubt without an answer that is refused",
-        "80 42\n",
-        "**",
-        options=with_policy(Never()),
-        ruling=(False, "never"),
-        **_STOPPED,
-    ),
-    _doubted(
-        "a doubt of a decline that is refused",
-        "80 42\n",
-        "unanswerable",
-        options=with_policy(Never()),
-        ruling=(False, "never"),
-        **_STOPPED,
-    ),
+    _doubted("a doubt without an answer that is refused", "80 42\n", "**", **_refused(Never()), **_STOPPED),
+    _doubted("a doubt of a decline that is refused", "80 42\n", "unanswerable", **_refused(Never()), **_STOPPED),
     Steered(
         "no passages and a policy",
         None,
-        None,
-        "unanswerable",
-        "rag",
-        "no_passages",
-        answerable=False,
+        **_STOPPED,
         options={"escalation": Never()},
-        finds=False,
         ruling=(False, "never"),
+        **_UNFOUND,
     ),
 ]
 
@@ -328,7 +285,7 @@ SECTIONS = [
     _declined("sections that decline in words", "unanswerable", looks=(("The passages ", "do not say."),), **_DECLINE),
     _declined("sections that say nothing", "unanswerable", looks=(("", " "),), **_DECLINE),
     _sure("an answer that needs no sections", LIN, numbers=None, **_DECLINE),
-    _sure("an answer that needs no sections, with numbers", f"80 90\n{LIN}", numbers=(80, 90), options=_GRADED),
+    _sure("an answer that needs no sections, with numbers", f"80 90\n{LIN}", numbers=(80, 90), **_GRADED),
     _declined(
         "no step answers",
         "unanswerable",
@@ -339,17 +296,8 @@ SECTIONS = [
         answerable=False,
     ),
     _declined("sections that would be most of the documents", "unanswerable", options={"sections": TOO_MUCH}),
-    _declined(
-        "a second reading that answers",
-        "unanswerable",
-        **_FOUND | {"looks": (UNANSWERABLE, LOOKED)} | {"options": {"sections": (RUNG, LARGER)}},
-    ),
-    _declined(
-        "a second reading that declines",
-        "unanswerable",
-        looks=(UNANSWERABLE, UNANSWERABLE),
-        options={"sections": (RUNG, LARGER)},
-    ),
+    _declined("a second reading that answers", "unanswerable", **_looked(UNANSWERABLE, LOOKED), **_AGAIN),
+    _declined("a second reading that declines", "unanswerable", looks=(UNANSWERABLE, UNANSWERABLE), **_AGAIN),
     _declined(
         "a second reading that would be too much",
         "unanswerable",
@@ -392,79 +340,50 @@ SECTIONS = [
         ruling=(False, "only_the_first"),
         **_NOTHING,
     ),
+    _doubted("a doubt that sections settle", f"80 42\n{LIN}", **_looked(_SURE), **_GRADED),
+    _doubted("a doubt that sections share", f"80 42\n{LIN}", looks=(_UNSURE,), **_GRADED),
+    _doubted("a doubt that sections decline", f"80 42\n{LIN}", looks=(UNANSWERABLE,), **_GRADED),
+    _doubted("a doubt that sections decline with a number", f"80 42\n{LIN}", looks=(("5\nunanswerable",),), **_GRADED),
+    _doubted("a doubt that sections answer without a number", f"80 42\n{LIN}", **_FOUND, **_GRADED),
     _doubted(
-        "a doubt that sections settle", f"80 42\n{LIN}", **_FOUND | {"looks": (("70\n", *LOOKED),), "options": _GRADED}
+        "a doubt that sections answer with two numbers", f"80 42\n{LIN}", **_looked(("80 70\n", *LOOKED)), **_GRADED
     ),
-    _doubted("a doubt that sections share", f"80 42\n{LIN}", looks=(("42\n", *LOOKED),), options=_GRADED),
-    _doubted("a doubt that sections decline", f"80 42\n{LIN}", looks=(UNANSWERABLE,), options=_GRADED),
+    _doubted("a doubt that sections share with two numbers", f"80 42\n{LIN}", looks=(("80 42\n", *LOOKED),), **_GRADED),
     _doubted(
-        "a doubt that sections decline with a number", f"80 42\n{LIN}", looks=(("5\nunanswerable",),), options=_GRADED
-    ),
-    _doubted("a doubt that sections answer without a number", f"80 42\n{LIN}", **_FOUND | {"options": _GRADED}),
-    _doubted(
-        "a doubt that sections answer with two numbers",
-        f"80 42\n{LIN}",
-        **_FOUND | {"looks": (("80 70\n", *LOOKED),), "options": _GRADED},
+        "sections with a bound of their own", f"80 69\n{LIN}", numbers=(80, 69), **_looked(("60\n", *LOOKED)), **_OWN
     ),
     _doubted(
-        "a doubt that sections share with two numbers", f"80 42\n{LIN}", looks=(("80 42\n", *LOOKED),), options=_GRADED
-    ),
-    _doubted(
-        "sections with a bound of their own",
-        f"80 69\n{LIN}",
-        numbers=(80, 69),
-        **_FOUND | {"looks": (("60\n", *LOOKED),), "options": {**_GRADED, "doubt_below": (70, 60)}},
-    ),
-    _doubted(
-        "sections below a bound of their own",
-        f"80 69\n{LIN}",
-        numbers=(80, 69),
-        looks=(("59\n", *LOOKED),),
-        options={**_GRADED, "doubt_below": (70, 60)},
+        "sections below a bound of their own", f"80 69\n{LIN}", numbers=(80, 69), looks=(("59\n", *LOOKED),), **_OWN
     ),
     _declined(
         "a decline with numbers that sections answer",
         "60 0\nunanswerable",
         numbers=(60, 0),
-        **_FOUND | {"looks": (("70\n", *LOOKED),), "options": _GRADED},
+        **_looked(_SURE),
+        **_GRADED,
     ),
-    _declined(
-        "a hopeless decline and no sections", "10 0\nunanswerable", numbers=(10, 0), **_PROSPECT | {"options": _GRADED}
-    ),
-    _doubted(
-        "a doubt that a second reading settles",
-        f"80 42\n{LIN}",
-        **_FOUND | {"looks": (("42\n", LIN), ("70\n", *LOOKED)), "options": _TWICE},
-    ),
+    _declined("a hopeless decline and no sections", "10 0\nunanswerable", numbers=(10, 0), **_PROSPECT, **_GRADED),
+    _doubted("a doubt that a second reading settles", f"80 42\n{LIN}", **_looked(("42\n", LIN), _SURE), **_TWICE),
     _doubted(
         "a doubt that a second reading shares",
         f"80 42\n{LIN}",
         looks=(("42\n", LIN), ("43\n", *LOOKED)),
-        options=_TWICE,
+        **_TWICE,
     ),
-    _doubted(
-        "a doubt whose sections are refused",
-        "80 42\n",
-        LIN,
-        options=with_policy(Never(), sections=RUNG),
-        ruling=(False, "never"),
-        **_KEPT,
-    ),
+    _doubted("a doubt whose sections are refused", "80 42\n", LIN, **_refused(Never(), sections=RUNG), **_KEPT),
     _doubted(
         "doubted sections that are kept as the documents are refused",
         "80 42\n",
         LIN,
-        options=with_policy(only_sections, sections=RUNG),
-        ruling=(False, "only_sections"),
-        **_FOUND | {"looks": (("42\n", *LOOKED),)},
+        **_refused(only_sections, "only_sections", sections=RUNG),
+        **_looked(_UNSURE),
     ),
     _doubted(
         "doubted sections that are kept as a second reading is refused",
         "80 42\n",
         LIN,
-        options=with_policy(only_the_first, sections=(RUNG, LARGER)),
-        ruling=(False, "only_the_first"),
-        **_FOUND | {"looks": (("42\n", *LOOKED),)},
+        **_refused(only_the_first, "only_the_first", sections=(RUNG, LARGER)),
+        **_looked(_UNSURE),
     ),
     _declined("a decline where documents are forbidden", "unanswerable", options={"max_documents": 0}, **_STOPPED),
     _doubted("a doubt where documents are forbidden", "80 42\n", LIN, options={**GRADED, "max_documents": 0}, **_KEPT),
@@ -472,55 +391,40 @@ SECTIONS = [
         "sections that decline where documents are forbidden",
         "unanswerable",
         looks=(UNANSWERABLE,),
-        options={"sections": RUNG, "max_documents": 0},
+        **_NO_MORE,
         **_NOTHING,
     ),
-    _doubted(
-        "doubted sections where documents are forbidden",
-        "80 42\n",
-        LIN,
-        **_FOUND | {"looks": (("42\n", *LOOKED),), "options": _ENDS},
-    ),
+    _doubted("doubted sections where documents are forbidden", "80 42\n", LIN, **_looked(_UNSURE), **_ENDS),
     _doubted(
         "a doubt that sections decline where documents are forbidden",
         "80 42\n",
         LIN,
         looks=(UNANSWERABLE,),
-        options=_ENDS,
+        **_ENDS,
         **_NOTHING,
     ),
     _doubted(
         "a doubt that a second reading shares where documents are forbidden",
         f"80 42\n{LIN}",
-        **_FOUND | {"looks": (("42\n", LIN), ("43\n", *LOOKED)), "options": {**_TWICE, "max_documents": 0}},
+        **_looked(("42\n", LIN), ("43\n", *LOOKED)),
+        options={**GRADED, "sections": (RUNG, LARGER), "max_documents": 0},
     ),
     _doubted(
         "a doubt that sections share and a second reading has no more to read",
         f"80 42\n{LIN}",
-        **_FOUND
-        | {"looks": (("42\n", *LOOKED),), "options": {**_GRADED, "sections": (RUNG, RUNG + 1), "max_documents": 0}},
+        **_looked(_UNSURE),
+        options={**GRADED, "sections": (RUNG, RUNG + 1), "max_documents": 0},
     ),
-    Steered(
-        "nothing is retrieved, so sections are chosen by words",
-        None,
-        None,
-        SAID,
-        "sections",
-        "no_passages",
-        looks=(LOOKED,),
-        options={"sections": RUNG},
-        finds=False,
-    ),
+    Steered("nothing is retrieved, so sections are chosen by words", None, **_FOUND, **_DECLINE, **_UNFOUND),
     Steered(
         "nothing is retrieved, and sections decline",
         None,
         FINAL,
         FOUND,
         "long_context",
-        "no_passages",
         looks=(UNANSWERABLE,),
-        options={"sections": RUNG},
-        finds=False,
+        **_DECLINE,
+        **_UNFOUND,
     ),
 ]
 
