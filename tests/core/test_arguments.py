@@ -50,36 +50,22 @@ CHAIN_PARTS: dict[str, Any] = {
     "a dict": {},
     **TEXTS,
 }
-CHAIN_PLACES: dict[str, tuple[Callable[[Any], object], set[str]]] = {
-    "retriever": (
-        lambda part: SelfRouteChain(retriever=part, llm=MODEL, documents=STORED),
-        {"a retriever", "a retriever that retries"},
-    ),
-    "llm": (
-        lambda part: SelfRouteChain(retriever=RETRIEVER, llm=part, documents=STORED),
-        {"a model", "a bound model"},
-    ),
-    "long_context_llm": (
-        lambda part: SelfRouteChain(retriever=RETRIEVER, llm=MODEL, long_context_llm=part, documents=STORED),
-        {"a model", "a bound model"},
-    ),
-    "documents": (
-        lambda part: SelfRouteChain(retriever=RETRIEVER, llm=MODEL, documents=part),
-        {"stored documents", "a function"},
-    ),
-    "rag_prompt": (
-        lambda part: SelfRouteChain(retriever=RETRIEVER, llm=MODEL, documents=STORED, rag_prompt=part),
-        {"a prompt"},
-    ),
-    "long_context_prompt": (
-        lambda part: SelfRouteChain(retriever=RETRIEVER, llm=MODEL, documents=STORED, long_context_prompt=part),
-        {"a prompt"},
-    ),
-    "document_prompt": (
-        lambda part: SelfRouteChain(retriever=RETRIEVER, llm=MODEL, documents=STORED, document_prompt=part),
-        {"a prompt"},
-    ),
-    "vectorstore": (lambda part: SelfRouteChain.from_vectorstore(part, MODEL), {"a store"}),
+
+
+def a_chain(**part: Any) -> SelfRouteChain:
+    return SelfRouteChain(**{"retriever": RETRIEVER, "llm": MODEL, "documents": STORED, **part})
+
+
+Places = dict[str, tuple[Callable[..., object], set[str]]]  # what takes a part by its name, and which ones are right
+CHAIN_PLACES: Places = {
+    "retriever": (a_chain, {"a retriever", "a retriever that retries"}),
+    "llm": (a_chain, {"a model", "a bound model"}),
+    "long_context_llm": (a_chain, {"a model", "a bound model"}),
+    "documents": (a_chain, {"stored documents", "a function"}),
+    "rag_prompt": (a_chain, {"a prompt"}),
+    "long_context_prompt": (a_chain, {"a prompt"}),
+    "document_prompt": (a_chain, {"a prompt"}),
+    "vectorstore": (lambda vectorstore: SelfRouteChain.from_vectorstore(vectorstore, MODEL), {"a store"}),
 }
 
 INDEX = VectorStoreIndex.from_documents([Node(text="x")], embed_model=MockEmbedding(embed_dim=4))
@@ -101,27 +87,29 @@ ENGINE_PARTS: dict[str, Any] = {
     "postprocessors": [SimilarityPostprocessor()],
     **TEXTS,
 }
-ENGINE_PLACES: dict[str, tuple[Callable[[Any], object], set[str]]] = {
-    "retriever": (lambda part: SelfRouteQueryEngine(part, documents=NODES, llm=LLM), {"a retriever"}),
-    "llm": (lambda part: SelfRouteSynthesizer(documents=NODES, llm=part), {"a model"}),
-    "long_context_llm": (
-        lambda part: SelfRouteSynthesizer(documents=NODES, llm=LLM, long_context_llm=part),
-        {"a model"},
-    ),
-    "documents": (
-        lambda part: SelfRouteSynthesizer(documents=part, llm=LLM),
-        {"stored documents", "a function"},
-    ),
-    "callback_manager": (
-        lambda part: SelfRouteSynthesizer(documents=NODES, llm=LLM, callback_manager=part),
-        {"callbacks"},
-    ),
-    "node_postprocessors": (
-        lambda part: SelfRouteQueryEngine(INDEX.as_retriever(), documents=NODES, llm=LLM, node_postprocessors=part),
-        {"postprocessors"},
-    ),
-    "index": (lambda part: SelfRouteQueryEngine.from_index(part, llm=LLM), {"an index"}),
-    "response_synthesizer": (lambda part: SelfRouteQueryEngine(INDEX.as_retriever(), part), set()),
+
+
+def a_synthesizer(**part: Any) -> SelfRouteSynthesizer:
+    return SelfRouteSynthesizer(**{"documents": NODES, "llm": LLM, **part})
+
+
+def an_engine(**part: Any) -> SelfRouteQueryEngine:
+    return SelfRouteQueryEngine(**{"retriever": INDEX.as_retriever(), "documents": NODES, "llm": LLM, **part})
+
+
+def an_engine_around(response_synthesizer: Any) -> SelfRouteQueryEngine:
+    return SelfRouteQueryEngine(INDEX.as_retriever(), response_synthesizer)
+
+
+ENGINE_PLACES: Places = {
+    "retriever": (an_engine, {"a retriever"}),
+    "llm": (a_synthesizer, {"a model"}),
+    "long_context_llm": (a_synthesizer, {"a model"}),
+    "documents": (a_synthesizer, {"stored documents", "a function"}),
+    "callback_manager": (a_synthesizer, {"callbacks"}),
+    "node_postprocessors": (an_engine, {"postprocessors"}),
+    "index": (lambda index: SelfRouteQueryEngine.from_index(index, llm=LLM), {"an index"}),
+    "response_synthesizer": (an_engine_around, set()),
 }
 
 
@@ -134,10 +122,10 @@ def test_every_wrong_part_in_every_place_is_refused_in_one_line(place: str) -> N
     build, right = places[argument]
     for name, part in parts.items():
         if name in right:
-            build(part)
+            build(**{argument: part})
             continue
         with pytest.raises(ConfigurationError) as refused:
-            build(part)
+            build(**{argument: part})
         told = str(refused.value)
         assert "\n" not in told
         wanted, _, rest = told.rpartition(", not ")
@@ -147,11 +135,10 @@ def test_every_wrong_part_in_every_place_is_refused_in_one_line(place: str) -> N
         assert not any(secret in told for secret in (SECRET, "a1a1", HIDDEN)), told
 
 
-CHAIN = SelfRouteChain(retriever=RETRIEVER, llm=MODEL, documents=STORED)
 ENGINE = SelfRouteQueryEngine(INDEX.as_retriever(), llm=LLM)
 SAID: dict[str, tuple[Callable[[], object], str, str]] = {
     "a store for a retriever": (
-        lambda: SelfRouteChain(retriever=STORE, llm=MODEL, documents=STORED),
+        lambda: a_chain(retriever=STORE),
         *("not an InMemoryVectorStore", "pass vectorstore.as_retriever("),
     ),
     "a retriever for a store": (
@@ -167,13 +154,13 @@ SAID: dict[str, tuple[Callable[[], object], str, str]] = {
         *("llm must be a chat model or a runnable around one, not a text", "init_chat_model("),
     ),
     "a chain for the model": (
-        lambda: SelfRouteChain(retriever=RETRIEVER, llm=CHAIN.with_retry(), documents=STORED),
+        lambda: a_chain(llm=a_chain().with_retry()),
         *("not a Runnable", "pass the model itself"),
     ),
     "no model": (lambda: SelfRouteChain(retriever=RETRIEVER, documents=STORED), "llm is missing", "init_chat_model("),
     "no retriever": (lambda: SelfRouteChain(llm=MODEL), "retriever is missing", "vectorstore.as_retriever("),
     "a store for documents": (
-        lambda: SelfRouteChain(retriever=RETRIEVER, llm=MODEL, documents=STORE),
+        lambda: a_chain(documents=STORE),
         *("not an InMemoryVectorStore", "pass StoredDocuments(vectorstore)"),
     ),
     "no documents": (
@@ -206,7 +193,7 @@ SAID: dict[str, tuple[Callable[[], object], str, str]] = {
         *("not a SelfRouteQueryEngine", "pass the model itself"),
     ),
     "an index for documents": (
-        lambda: SelfRouteQueryEngine(INDEX.as_retriever(), documents=INDEX, llm=LLM),
+        lambda: an_engine(documents=INDEX),
         *("not a VectorStoreIndex", "pass StoredDocuments(index)"),
     ),
     "no documents of an engine": (
@@ -256,18 +243,17 @@ def test_a_key_of_the_metadata_is_a_text(key: Any) -> None:
 @pytest.mark.parametrize("part", ["a store", "a retriever", "a model", "a prompt", "a class", "a list"])
 def test_what_chooses_the_first_step_is_no_part_of_another_kind(part: str) -> None:
     with pytest.raises(ConfigurationError, match="start must be 'rag', 'auto' or 'long_context'"):
-        SelfRouteChain(retriever=RETRIEVER, llm=MODEL, documents=STORED, start=CHAIN_PARTS[part])
-    SelfRouteChain(retriever=RETRIEVER, llm=MODEL, documents=STORED, start=RunnableLambda(lambda _: "rag"))
+        a_chain(start=CHAIN_PARTS[part])
+    a_chain(start=RunnableLambda(lambda _: "rag"))
 
 
 @pytest.mark.parametrize("junk", ["", 0, [], {}, False], ids=repr)
 def test_a_part_that_is_empty_is_not_taken_for_none(junk: Any) -> None:
-    retriever = INDEX.as_retriever()
     builds: list[Callable[[], object]] = [
-        lambda: SelfRouteSynthesizer(documents=NODES, llm=junk),
-        lambda: SelfRouteSynthesizer(documents=NODES, llm=LLM, callback_manager=junk),
-        lambda: SelfRouteQueryEngine(retriever, SelfRouteSynthesizer(documents=NODES, llm=LLM), callback_manager=junk),
-        lambda: setattr(SelfRouteSynthesizer(documents=NODES, llm=LLM), "callback_manager", junk),
+        lambda: a_synthesizer(llm=junk),
+        lambda: a_synthesizer(callback_manager=junk),
+        lambda: SelfRouteQueryEngine(INDEX.as_retriever(), a_synthesizer(), callback_manager=junk),
+        lambda: setattr(a_synthesizer(), "callback_manager", junk),
     ]
     for build in builds:
         with pytest.raises(ConfigurationError, match="must be a"):
