@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import pytest
 
-from embedding_server import EmbeddingServer, vector_of
 from loopback import LoopbackServer, Request
 from paper import __main__ as study
 from paper.chunks import chunks
@@ -28,6 +27,13 @@ SMALL = "openai:text-embedding-3-small"
 QUESTION = "Who chaired the meeting in April?"
 
 
+def vector_of(text: str) -> list[float]:
+    vector = [0.0] * 1024
+    for word in re.findall(r"\w+", text.lower()):
+        vector[crc32(word.encode()) % 1024] += 1.0
+    return vector
+
+
 class Words:
     """Texts are near that share words."""
 
@@ -40,11 +46,11 @@ class Words:
 
 
 @pytest.fixture
-def provider(monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddingServer]:
-    with EmbeddingServer() as server:
-        monkeypatch.setenv("OPENAI_API_KEY", "none")
-        monkeypatch.setenv("OPENAI_API_BASE", server.url)
-        yield server
+def provider(monkeypatch: pytest.MonkeyPatch, server: LoopbackServer) -> LoopbackServer:
+    server.embed = vector_of
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    monkeypatch.setenv("OPENAI_API_BASE", server.openai_url)
+    return server
 
 
 def parts(number: int) -> list[str]:
@@ -108,25 +114,25 @@ def long_document() -> str:
     )
 
 
-def test_embeddings_of_a_provider_are_paid_for_once(provider: EmbeddingServer, tmp_path: Path) -> None:
+def test_embeddings_of_a_provider_are_paid_for_once(provider: LoopbackServer, tmp_path: Path) -> None:
     texts = parts(100)
     with Replies(tmp_path) as replies:
         first = load_retriever(SMALL, replies=replies).search(texts, "gull 17 pier 119", k=2, document_id="a")
         spent = replies.spending.spent
     assert first[0].index == 17
-    assert [len(each) for each in provider.asked] == [1, 64, 36]
+    assert [len(each) for each in provider.embedded] == [1, 64, 36]
     assert 0 < spent < Decimal("0.001")
     with Replies(tmp_path) as replies:
         again = load_retriever(SMALL, replies=replies).search(texts, "gull 17 pier 119", k=2, document_id="a")
-        assert (again, replies.spending.spent, len(provider.asked)) == (first, spent, 3)
+        assert (again, replies.spending.spent, len(provider.embedded)) == (first, spent, 3)
     with Replies(tmp_path, max_cost=spent) as replies, pytest.raises(CostCapError):
         load_retriever(SMALL, replies=replies).search(texts, "another question", k=2, document_id="a")
 
 
-def test_a_window_compares_by_the_embeddings_that_are_named(provider: EmbeddingServer) -> None:
+def test_a_window_compares_by_the_embeddings_that_are_named(provider: LoopbackServer) -> None:
     found = load_retriever("window", embeddings=SMALL).search(parts(5), "gull 3", k=1, document_id="a")
     assert "gull 3" in found[0].text
-    assert provider.asked
+    assert provider.embedded
 
 
 @pytest.mark.parametrize(
@@ -143,10 +149,10 @@ def test_what_cannot_be_loaded_says_what_to_do(name: str, options: dict[str, Any
         load_retriever(name, **options)
 
 
-def test_a_cap_needs_a_price_of_the_embeddings(provider: EmbeddingServer) -> None:
+def test_a_cap_needs_a_price_of_the_embeddings(provider: LoopbackServer) -> None:
     with pytest.raises(ConfigurationError, match="no price is known"):
         load_retriever("openai:house-embeddings", replies=Replies(max_cost=Decimal(1)))
-    assert provider.asked == []
+    assert provider.embedded == []
 
 
 def test_first_sentences_stand_for_a_summary() -> None:
@@ -156,7 +162,7 @@ def test_first_sentences_stand_for_a_summary() -> None:
 
 
 def test_retrievers_stand_side_by_side(
-    provider: EmbeddingServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    provider: LoopbackServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     rows = [
@@ -173,6 +179,6 @@ def test_retrievers_stand_side_by_side(
     with LoopbackServer(answer) as server:
         command = ["q.jsonl", "--model", "openai:gpt-4o-mini", "--base-url", server.openai_url]
         assert study.main([*command, "--retriever", "bm25,window", "--embeddings", SMALL, "--k", "1"]) == 0
-    assert provider.asked
+    assert provider.embedded
     printed = capsys.readouterr().out.partition("RAG with each retriever")[2]
     assert re.findall(r"^(\S+) +(\S+) +1 +3 ", printed, re.MULTILINE) == [("bm25", "chunks"), ("window", "index")]

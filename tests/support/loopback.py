@@ -17,8 +17,10 @@ import asyncio
 import json
 import re
 import socket
+import struct
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http.client import responses
@@ -536,6 +538,8 @@ class LoopbackServer:
         answer: Chooses what to do with a request; a string means `Reply(text=...)`. It runs in the server's thread, so
             it must not block; it may be replaced at any time. If it raises, the answer is a status 500 that says so.
         book: An entry for each request to a model, in order of arrival.
+        embed: Makes the vector of a text, for OpenAI's embeddings; without it there are none.
+        embedded: The texts of each request for embeddings.
         calls: Every request, such as "GET /v1beta/models/m", also those that are not in the book.
         keep_alive: Whether connections are kept for further requests. Not by default: chat models pool connections
             and do not close them, so a second event loop would meet those of the first, and they would be reported as
@@ -546,6 +550,8 @@ class LoopbackServer:
         self.answer = answer
         self.keep_alive = keep_alive
         self.book: list[Entry] = []
+        self.embed: Callable[[str], Sequence[float]] | None = None
+        self.embedded: list[list[str]] = []
         self.calls: list[str] = []
         self._port = 0
         self._thread: threading.Thread | None = None
@@ -664,6 +670,9 @@ class LoopbackServer:
         elif found := re.fullmatch(r"GET /v1beta/(models/[^:]+)", call):
             limits = {"inputTokenLimit": 1_048_576, "outputTokenLimit": 65_536}
             await connection.send_json(OK, {"name": found[1], "version": "1", **limits})
+        elif call == "POST /v1/embeddings" and self.embed:
+            self.embedded.append(body["input"])
+            await connection.send_json(OK, _embeddings(body, map(self.embed, body["input"])))
         else:
             await connection.send_json(404, {"error": _Gemini.error(404)})
 
@@ -694,6 +703,13 @@ class LoopbackServer:
         except ConnectionError:
             entry.left = not self._stopped.is_set()
             raise
+
+
+def _embeddings(body: Json, vectors: Iterable[Sequence[float]]) -> Json:
+    """Return vectors as OpenAI's clients ask for them."""
+    made = [b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode() for vector in vectors]
+    data = [{"object": "embedding", "index": number, "embedding": one} for number, one in enumerate(made)]
+    return {"object": "list", "data": data, "model": body["model"], "usage": {"prompt_tokens": 1, "total_tokens": 1}}
 
 
 async def _make_piece(connection: _Connection, entry: Entry, reply: Reply) -> None:
