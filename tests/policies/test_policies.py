@@ -14,11 +14,27 @@ from typing import Any
 
 import pytest
 
-from policies_parts import case_of
 from selfroute.errors import ConfigurationError, ReplyError
 from selfroute.policies import Budget, Case, Never, Ruling
 from selfroute.policies.case import Estimate
 from selfroute.policies.policy import Escalation, Spent, aask, ask, policy_of, settle
+
+
+def case_of(estimate: Estimate | None = None, **fields: Any) -> Case:
+    """Return a case whose documents are known, unless the fields say otherwise."""
+    given: dict[str, Any] = {
+        "question": "Who?",
+        "inputs": {"input": "Who?", "tier": "gold"},
+        "decision": {"declined": True, "signal": "sentinel", "evidence": "unanswerable"},
+        "draft": "unanswerable",
+        "passages": ["a passage"],
+        "usage": {"total_tokens": 10, "cost": "0.01"},
+        "step": "long_context",
+        "estimated": lambda: estimate or Estimate(100, Decimal("0.1")),
+        "read": lambda: ["a document"],
+    }
+    return Case(**{**given, **fields})
+
 
 UNKNOWN = Estimate(100, None, "who knows")
 
