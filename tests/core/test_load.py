@@ -41,17 +41,8 @@ class Pool:
     def asked(self, framework: str, mode: str = "astream") -> Pipeline:
         return Pipeline(f"{framework} {mode}", self._parts[framework])
 
-    async def read(self, framework: str, most: int | None = None, *, cancelled: bool = False) -> str:
-        """Read a stream to its end, or some pieces of it."""
-        return await read(self.asked(framework), most, cancelled=cancelled)
 
-    def read_sync(self, framework: str, most: int | None = None) -> str:
-        """As `read`."""
-        one = self.asked(framework, "stream")
-        return one.run(read(one, most))
-
-
-async def read(one: Pipeline, most: int | None, *, cancelled: bool = False) -> str:
+async def read(one: Pipeline, most: int | None = None, *, cancelled: bool = False) -> str:
     """Read all pieces, or some, and then close the stream or be cancelled."""
     shown: list[str] = []
     async with aclosing(one.pieces()) as texts:  # type: ignore[type-var]
@@ -92,13 +83,13 @@ async def test_one_connection_is_enough_although_drafts_ramble_and_readers_leave
 ) -> None:
     server.answer = in_turn(RAMBLES, "Ms Okafor.", HELD, RAMBLES, HELD, HELD, RAMBLES, HELD, "Mr Lin.")
     async with pool.awaiting:
-        assert await pool.read(framework) == "Ms Okafor."
-        assert await pool.read(framework, 1) == "Yes,"
-        assert await pool.read(framework, 2) == "Yes, Ms"
+        assert await read(pool.asked(framework)) == "Ms Okafor."
+        assert await read(pool.asked(framework), 1) == "Yes,"
+        assert await read(pool.asked(framework), 2) == "Yes, Ms"
         for _ in range(2):
             with pytest.raises(asyncio.CancelledError):
-                await asyncio.create_task(pool.read(framework, 1, cancelled=True))
-        assert await pool.read(framework) == "Mr Lin."
+                await asyncio.create_task(read(pool.asked(framework), 1, cancelled=True))
+        assert await read(pool.asked(framework)) == "Mr Lin."
     server.settle()
     assert [entry.left for entry in server.book] == [True, False, *[True] * 6, False]
 
@@ -108,7 +99,8 @@ def test_in_sync_one_connection_is_enough_although_drafts_ramble_and_readers_lea
     server: LoopbackServer, pool: Pool, framework: str
 ) -> None:
     server.answer = in_turn(RAMBLES, "Ms Okafor.", HELD, RAMBLES, HELD, "Mr Lin.")
-    shown = [pool.read_sync(framework, most) for most in (None, 1, 2, None)]
+    one = pool.asked(framework, "stream")
+    shown = [one.run(read(one, most)) for most in (None, 1, 2, None)]
     assert shown == ["Ms Okafor.", "Yes,", "Yes, Ms", "Mr Lin."]
     server.settle()
     assert [entry.left for entry in server.book] == [True, False, True, True, True, False]
@@ -125,8 +117,8 @@ async def test_one_connection_outlives_every_fault_of_the_server(
     async with pool.awaiting:
         for _ in range(2 * len(faults)):
             with pytest.raises(FAILURES):
-                await pool.read(framework)
-        assert await pool.read(framework) == "Mr Lin."
+                await read(pool.asked(framework))
+        assert await read(pool.asked(framework)) == "Mr Lin."
 
 
 @FRAMEWORKS

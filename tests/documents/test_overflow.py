@@ -20,196 +20,170 @@ class WireError(Exception):
         self.code = code
 
 
+def said(words: str, limit: int | None) -> tuple[str, int | None]:
+    """What a service said, and the limit that it named."""
+    return words, limit
+
+
 TOO_LONG: dict[str, tuple[str, int | None]] = {
-    "OpenAI": (
-        (
-            "This model's maximum context length is 128000 tokens. However, your messages resulted in 130021 "
-            "tokens. Please reduce the length of the messages."
-        ),
+    "OpenAI": said(
+        "This model's maximum context length is 128000 tokens. However, your messages resulted in 130021 "
+        "tokens. Please reduce the length of the messages.",
         128_000,
     ),
-    "OpenAI responses": (
+    "OpenAI responses": said(
         "Your input exceeds the context window of this model. Please adjust your input and try again.",
         None,
     ),
-    "vLLM": (
-        (
-            "This model's maximum context length is 16384 tokens. However, you requested 19591 tokens (9591 "
-            "in the messages, 10000 in the completion). Please reduce the length of the messages or "
-            "completion."
-        ),
+    "vLLM": said(
+        "This model's maximum context length is 16384 tokens. However, you requested 19591 tokens (9591 "
+        "in the messages, 10000 in the completion). Please reduce the length of the messages or "
+        "completion.",
         16_384,
     ),
-    "vLLM, an engine": (
-        (
-            "The decoder prompt (length 10127) is longer than the maximum model length of 8192. Make sure "
-            "that `max_model_len` is no smaller than the number of text tokens plus multimodal tokens."
-        ),
+    "vLLM, an engine": said(
+        "The decoder prompt (length 10127) is longer than the maximum model length of 8192. Make sure "
+        "that `max_model_len` is no smaller than the number of text tokens plus multimodal tokens.",
         8192,
     ),
-    "vLLM, input tokens": (
-        (
-            "This model's maximum context length is 262144 tokens. However, you requested 0 output tokens and"
-            " your prompt contains at least 262145 input tokens, for a total of at least 262145 tokens. "
-            "Please reduce the length of the input prompt or the number of requested output tokens. "
-            "(parameter=input_tokens, value=262145)"
-        ),
+    "vLLM, input tokens": said(
+        "This model's maximum context length is 262144 tokens. However, you requested 0 output tokens and"
+        " your prompt contains at least 262145 input tokens, for a total of at least 262145 tokens. "
+        "Please reduce the length of the input prompt or the number of requested output tokens. "
+        "(parameter=input_tokens, value=262145)",
         262_144,
     ),
-    "Gemini": (
-        (
-            "400 INVALID_ARGUMENT. The input token count (1200000) exceeds the maximum number of tokens "
-            "allowed (1048576)."
-        ),
+    "Gemini": said(
+        "400 INVALID_ARGUMENT. The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
         1_048_576,
     ),
-    "Vertex": (
-        (
-            "Unable to submit request because the input token count is 32825 but model only supports up to "
-            "32768. Reduce the input token count and try again."
-        ),
+    "Vertex": said(
+        "Unable to submit request because the input token count is 32825 but model only supports up to "
+        "32768. Reduce the input token count and try again.",
         32_768,
     ),
-    "Anthropic": ("prompt is too long: 210431 tokens > 200000 maximum", 200_000),
-    "Anthropic with the answer": (
-        (
-            "input length and `max_tokens` exceed context limit: 170636 + 34048 > 200000, decrease input "
-            "length or `max_tokens` and try again"
-        ),
+    "Anthropic": said("prompt is too long: 210431 tokens > 200000 maximum", 200_000),
+    "Anthropic with the answer": said(
+        "input length and `max_tokens` exceed context limit: 170636 + 34048 > 200000, decrease input "
+        "length or `max_tokens` and try again",
         200_000,
     ),
-    "llama.cpp": (
-        ("the request exceeds the available context size. try increasing the context size or enable context shift"),
+    "llama.cpp": said(
+        "the request exceeds the available context size. try increasing the context size or enable context shift",
         None,
     ),
-    "llama.cpp, numbers": (
+    "llama.cpp, numbers": said(
         "request (9001 tokens) exceeds the available context size (8192 tokens), try increasing it",
         8192,
     ),
-    "llama-cpp-python": ("Requested tokens (9001) exceed context window of 8192", 8192),
-    "Mistral": (
-        ("Prompt contains 65673 tokens and 0 draft tokens, too large for model with 32768 maximum context length"),
+    "llama-cpp-python": said("Requested tokens (9001) exceed context window of 8192", 8192),
+    "Mistral": said(
+        "Prompt contains 65673 tokens and 0 draft tokens, too large for model with 32768 maximum context length",
         32_768,
     ),
-    "Bedrock": (
-        (
-            "An error occurred (ValidationException) when calling the Converse operation: Input is too long "
-            "for requested model."
-        ),
+    "Bedrock": said(
+        "An error occurred (ValidationException) when calling the Converse operation: Input is too long "
+        "for requested model.",
         None,
     ),
-    "Bedrock Titan": (
+    "Bedrock Titan": said(
         "400 Bad Request: Too many input tokens. Max input tokens: 8192, request input token count: 9001",
         8192,
     ),
-    "TGI": ("Input validation error: `inputs` must have less than 4095 tokens. Given: 5000", 4095),
-    "TGI with the answer": (
-        (
-            "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000 `inputs`"
-            " tokens and 20 `max_new_tokens`"
-        ),
+    "TGI": said("Input validation error: `inputs` must have less than 4095 tokens. Given: 5000", 4095),
+    "TGI with the answer": said(
+        "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000 `inputs`"
+        " tokens and 20 `max_new_tokens`",
         4096,
     ),
-    "SGLang": ("The input (61709 tokens) is longer than the model's context length (40960 tokens).", 40_960),
-    "SGLang with the answer": (
-        (
-            "Requested token count exceeds the model's maximum context length of 202752 tokens. You requested"
-            " a total of 202941 tokens: 170941 tokens from the input messages and 32000 tokens for the "
-            "completion."
-        ),
+    "SGLang": said("The input (61709 tokens) is longer than the model's context length (40960 tokens).", 40_960),
+    "SGLang with the answer": said(
+        "Requested token count exceeds the model's maximum context length of 202752 tokens. You requested"
+        " a total of 202941 tokens: 170941 tokens from the input messages and 32000 tokens for the "
+        "completion.",
         202_752,
     ),
-    "Poolside": ("Input length 131393 exceeds the maximum allowed input length of 131040 tokens.", 131_040),
-    "parentheses": ("Input length (265330) exceeds model's maximum context length (262144).", 262_144),
-    "Anthropic behind LiteLLM": (
-        (
-            "litellm.ContextWindowExceededError: AnthropicError - prompt is too long: 209303 tokens > 200000 maximum. "
-            "Received Model Group=anthropic/claude-3-5-sonnet-20241022"
-        ),
+    "Poolside": said("Input length 131393 exceeds the maximum allowed input length of 131040 tokens.", 131_040),
+    "parentheses": said("Input length (265330) exceeds model's maximum context length (262144).", 262_144),
+    "Anthropic behind LiteLLM": said(
+        "litellm.ContextWindowExceededError: AnthropicError - prompt is too long: 209303 tokens > 200000 maximum. "
+        "Received Model Group=anthropic/claude-3-5-sonnet-20241022",
         200_000,
     ),
-    "Anthropic on Bedrock": (
+    "Anthropic on Bedrock": said(
         "An error occurred (ValidationException): prompt is too long: 212034 tokens > 199999 maximum",
         199_999,
     ),
-    "Bedrock Nova": (
+    "Bedrock Nova": said(
         "Input Tokens Exceeded: Number of input tokens exceeds maximum length. Please update the input to try again.",
         None,
     ),
-    "Bedrock, in characters": ("Malformed input request: expected maxLength: 2048, actual: 2400", 2048),
-    "OpenAI, in characters": (
-        (
-            "Invalid 'messages[0].content': string too long. Expected a string with maximum length 10485760, but got a "
-            "string with length 12000000 instead."
-        ),
+    "Bedrock, in characters": said("Malformed input request: expected maxLength: 2048, actual: 2400", 2048),
+    "OpenAI, in characters": said(
+        "Invalid 'messages[0].content': string too long. Expected a string with maximum length 10485760, but got a "
+        "string with length 12000000 instead.",
         10_485_760,
     ),
-    "OpenRouter": (
-        (
-            "This endpoint's maximum context length is 131072 tokens. However, you requested about 212034 tokens "
-            "(212034 of text input). Please reduce the length of either one."
-        ),
+    "OpenRouter": said(
+        "This endpoint's maximum context length is 131072 tokens. However, you requested about 212034 tokens "
+        "(212034 of text input). Please reduce the length of either one.",
         131_072,
     ),
-    "vLLM, the answer does not fit": (
-        (
-            "'max_tokens' or 'max_completion_tokens' is too large: 1024. This model's maximum context length is 32768 "
-            "tokens and your request has 32100 input tokens (1024 > 32768 - 32100)."
-        ),
+    "vLLM, the answer does not fit": said(
+        "'max_tokens' or 'max_completion_tokens' is too large: 1024. This model's maximum context length is 32768 "
+        "tokens and your request has 32100 input tokens (1024 > 32768 - 32100).",
         32_768,
     ),
-    "NIM, no answer fits": ("max_tokens must be at least 1, got -87000.", None),
-    "xAI": (
+    "NIM, no answer fits": said("max_tokens must be at least 1, got -87000.", None),
+    "xAI": said(
         "This model's maximum prompt length is 131072 but the request contains 137341 tokens.",
         131_072,
     ),
-    "Cohere": (
-        (
-            "too many tokens: total number of tokens in the prompt cannot exceed 128000, received 140210. Try using a "
-            "shorter prompt"
-        ),
+    "Cohere": said(
+        "too many tokens: total number of tokens in the prompt cannot exceed 128000, received 140210. Try using a "
+        "shorter prompt",
         128_000,
     ),
-    "Groq": (
+    "Groq": said(
         "Please reduce the length of the messages or completion. Current length is 40543 while limit is 32768",
         32_768,
     ),
-    "Fireworks": ("The prompt is too long: 40012, model maximum context length: 32767", 32_767),
-    "Moonshot": ("Invalid request: Your request exceeded model token limit: 8192", 8192),
-    "Databricks": ("Bad request: rpc response (status = 400): Prompt length (132005) exceeds limit (131072)", 131_072),
-    "DashScope": ("Range of input length should be [1, 129024]", 129_024),
+    "Fireworks": said("The prompt is too long: 40012, model maximum context length: 32767", 32_767),
+    "Moonshot": said("Invalid request: Your request exceeded model token limit: 8192", 8192),
+    "Databricks": said(
+        "Bad request: rpc response (status = 400): Prompt length (132005) exceeds limit (131072)", 131_072
+    ),
+    "DashScope": said("Range of input length should be [1, 129024]", 129_024),
     "Zhipu": ('{"error":{"code":"1261","message":"Prompt exceeds max length"}}', None),
-    "watsonx": (
+    "watsonx": said(
         "Token quota/limit: the number of input tokens 12000 cannot exceed the total tokens limit 8192 for this model",
         8192,
     ),
-    "LM Studio": (
-        (
-            "Trying to keep the first 11900 tokens when context the overflows. However, the model is loaded with "
-            "context length of only 4096 tokens, which is not enough."
-        ),
+    "LM Studio": said(
+        "Trying to keep the first 11900 tokens when context the overflows. However, the model is loaded with "
+        "context length of only 4096 tokens, which is not enough.",
         4096,
     ),
-    "LM Studio, no numbers": (
+    "LM Studio, no numbers": said(
         "The number of tokens to keep from the initial prompt is greater than the context length.",
         None,
     ),
-    "Ollama": ("input length exceeds maximum context length", None),
-    "Ollama, by how much": ("prompt too long; exceeded max context length by 4013 tokens", None),
-    "two sentences": ("Prompt is too long (40000 tokens). The maximum is 32768 tokens.", 32_768),
-    "a status behind the words": ("input tokens exceed the limit (Status Code: 400, Request ID: 1f)", None),
-    "a status after the words": ("Input is too long: exceeds the model limit. Status: 400", None),
-    "a line behind the words": ("maximum context length exceeded at line 512", None),
-    "a server's limit on bytes": ("<html><head><title>413 Request Entity Too Large</title></head>", None),
-    "a gateway's limit on bytes": ("Error code: 413 - {'error': {'type': 'request_too_large'}}", None),
+    "Ollama": said("input length exceeds maximum context length", None),
+    "Ollama, by how much": said("prompt too long; exceeded max context length by 4013 tokens", None),
+    "two sentences": said("Prompt is too long (40000 tokens). The maximum is 32768 tokens.", 32_768),
+    "a status behind the words": said("input tokens exceed the limit (Status Code: 400, Request ID: 1f)", None),
+    "a status after the words": said("Input is too long: exceeds the model limit. Status: 400", None),
+    "a line behind the words": said("maximum context length exceeded at line 512", None),
+    "a server's limit on bytes": said("<html><head><title>413 Request Entity Too Large</title></head>", None),
+    "a gateway's limit on bytes": said("Error code: 413 - {'error': {'type': 'request_too_large'}}", None),
 }
 
 
 @pytest.mark.parametrize("name", TOO_LONG)
 def test_the_words_of_a_prompt_that_was_too_long_are_known(name: str) -> None:
-    said, _ = TOO_LONG[name]
-    assert is_too_long(Exception(said))
-    assert is_too_long(WireError(f"Error code: 400 - {{'message': \"{said}\"}}", 400))
+    words, _ = TOO_LONG[name]
+    assert is_too_long(Exception(words))
+    assert is_too_long(WireError(f"Error code: 400 - {{'message': \"{words}\"}}", 400))
 
 
 @pytest.mark.parametrize(
@@ -283,9 +257,9 @@ def test_a_rate_limit_is_none_whatever_its_status() -> None:
 
 @pytest.mark.parametrize("name", TOO_LONG)
 def test_the_limit_that_is_named_bounds_what_is_sent_next_without_wasting_it_and_without_one_half_is(name: str) -> None:
-    said, limit = TOO_LONG[name]
+    words, limit = TOO_LONG[name]
     sent = (limit or 800) * 5 // 4
-    less = read_less(Exception(said), sent=sent)
+    less = read_less(Exception(words), sent=sent)
     assert limit // 3 <= less < sent * 95 // 100 if limit else less == sent // 2
 
 
@@ -301,10 +275,10 @@ NOISE = {
 @pytest.mark.parametrize("noise", NOISE.values(), ids=NOISE)
 @pytest.mark.parametrize("name", TOO_LONG)
 def test_other_numbers_in_an_error_change_nothing(name: str, noise: str) -> None:
-    said, limit = TOO_LONG[name]
-    assert is_too_long(Exception(noise.format(said)))
+    words, limit = TOO_LONG[name]
+    assert is_too_long(Exception(noise.format(words)))
     for sent in (900, 100_000, (limit or 0) * 5 // 4 or 1):
-        assert read_less(Exception(noise.format(said)), sent=sent) == read_less(Exception(said), sent=sent)
+        assert read_less(Exception(noise.format(words)), sent=sent) == read_less(Exception(words), sent=sent)
 
 
 def test_a_size_that_cannot_be_that_of_the_prompt_is_not_believed() -> None:

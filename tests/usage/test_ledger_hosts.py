@@ -21,6 +21,7 @@ import langchain_parts as lc
 import langchain_selfroute
 import llamaindex_parts as li
 import llamaindex_selfroute
+from both_parts import STREAMS, ledger_of, listening, pipeline
 from scenarios import QUESTION
 
 ANSWER = ("Mr Lin.",)
@@ -48,16 +49,13 @@ async def test_a_ledger_that_is_given_twice_counts_once(mode: str) -> None:
     assert ledger.to_dict()["queries"] == other.to_dict()["queries"] == 1
 
 
-@pytest.mark.parametrize("mode", lc.STREAMS)
-async def test_the_first_text_is_timed_also_of_a_reader_who_leaves(mode: str) -> None:
-    chain, ledger = lc.a_chain(), langchain_selfroute.SelfRouteLedger()
-    stream: Any = getattr(chain, mode)(QUESTION, {"callbacks": [ledger]})
-    if mode == "astream":
-        await anext(stream)
-        await stream.aclose()
-    else:
-        next(stream)
-        stream.close()
+@pytest.mark.parametrize("where", STREAMS)
+async def test_the_first_text_is_timed_also_of_a_reader_who_leaves(where: str) -> None:
+    one, ledger = pipeline(where), ledger_of(where)
+    with listening(ledger, one):
+        pieces = one.pieces()
+        await anext(pieces)
+        await pieces.aclose()  # type: ignore[attr-defined]
     seconds = ledger.to_dict()["seconds"]["long_context"]
     assert seconds["first_text"]["median"] > 0
     assert seconds["end"]["median"] is None
