@@ -195,6 +195,7 @@ OWN_PROMPT = ChatPromptTemplate.from_messages(
     [("system", "Answer shortly."), ("human", "<doc>{context}</doc>\n{input}")]
 )
 QUESTION_FIRST = ChatPromptTemplate.from_messages([("human", "Answer {input} from this:\n{context}")])
+QUESTION_FIRST_HERE = PromptTemplate("{query_str} Read this:\n{context_str}")
 IN_PARTS = ChatPromptTemplate.from_messages(
     [("human", [{"type": "text", "text": "{context}"}, {"type": "text", "text": "{input}"}])]
 )
@@ -256,13 +257,21 @@ UNMARKED: dict[str, Callable[[LoopbackServer], tuple[Any, ...]]] = {
         {"prompt_cache": "5m"},
         CONVERSATION,
     ),
+    "LlamaIndex, a prompt that begins with the question": lambda server: (
+        own_addresses.llm(server, "anthropic"),
+        {"prompt_cache": "5m", "long_context_prompt": QUESTION_FIRST_HERE},
+    ),
+    "LlamaIndex and OpenAI, whose package carries no marks": lambda server: (own_addresses.llm(server, "openai"), {}),
 }
 
 
 @pytest.mark.parametrize("name", UNMARKED)
 def test_nothing_is_marked_where_it_could_be_refused_or_cannot_help(server: LoopbackServer, name: str) -> None:
     llm, fields, *inputs = UNMARKED[name](server)
-    assert chain_over(llm, **fields).invoke(*inputs or [QUESTIONS[0]])["answer"] == ANSWER
+    if name.startswith("LlamaIndex"):
+        assert str(engine_over(llm, **fields).query(QUESTIONS[0])) == ANSWER
+    else:
+        assert chain_over(llm, **fields).invoke(*inputs or [QUESTIONS[0]])["answer"] == ANSWER
     server.settle()
     assert len(server.book) == 2
     assert traces([entry.request.body for entry in server.book]) == []
@@ -291,25 +300,6 @@ def test_who_marks_prompts_in_a_way_of_their_own_is_left_alone(server: LoopbackS
     assert not any("prompt_cache_breakpoint" in block for block in blocks(read))
     assert not any(block["text"].endswith(WHOLE) for block in blocks(read))
     assert "explicit" not in json.dumps(read)
-
-
-QUESTION_FIRST_HERE = PromptTemplate("{query_str} Read this:\n{context_str}")
-UNMARKED_BY_LLAMAINDEX: dict[str, tuple[str, Json]] = {
-    "a prompt that begins with the question": (
-        "anthropic",
-        {"prompt_cache": "5m", "long_context_prompt": QUESTION_FIRST_HERE},
-    ),
-    "OpenAI, whose package carries no marks": ("openai", {}),
-}
-
-
-@pytest.mark.parametrize("name", UNMARKED_BY_LLAMAINDEX)
-def test_llamaindex_marks_nothing_where_it_could_be_refused(server: LoopbackServer, name: str) -> None:
-    client, fields = UNMARKED_BY_LLAMAINDEX[name]
-    assert str(engine_over(own_addresses.llm(server, client), **fields).query(QUESTIONS[0])) == ANSWER
-    server.settle()
-    assert len(server.book) == 2
-    assert traces([entry.request.body for entry in server.book]) == []
 
 
 def test_llamaindexes_own_switch_is_left_alone(server: LoopbackServer) -> None:
