@@ -16,7 +16,7 @@ from langchain_openai import ChatOpenAI
 from llama_index.llms.openai_like import OpenAILike
 
 from both_parts import Pipeline, pipeline
-from hosts_parts import HOSTS, MODES
+from hosts_parts import MODES
 from langchain_parts import ScriptedModel, a_chain
 from llamaindex_parts import ScriptedLLM, an_engine
 from selfroute.errors import ConfigurationError
