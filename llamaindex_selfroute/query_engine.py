@@ -176,7 +176,7 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine):
         """
         check_index(index)
         limits: dict[str, Any] = {} if filters is None else {"filters": filters}
-        found = reach_of(similarity_top_k, reach, sections=fields.get("sections"))
+        found = reach_of(similarity_top_k, reach, sections=fields.get("sections"), name="similarity_top_k")
         if found != similarity_top_k:
             fields.setdefault("draft_passages", similarity_top_k)
         retriever = index.as_retriever(similarity_top_k=found, **limits)

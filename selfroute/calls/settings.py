@@ -382,19 +382,20 @@ def _prompt_cache(name: str, value: Any) -> PromptCache:
     raise ConfigurationError(msg)
 
 
-def reach_of(k: int, reach: int | None, *, sections: Sections) -> int:
+def reach_of(k: int, reach: int | None, *, sections: Sections, name: str = "k") -> int:
     """Return how many passages are retrieved, so that they point to more documents than the draft reads of.
 
     Args:
         k: The number of passages that the draft reads.
         reach: The number of passages to retrieve; None for 20 if there are sections, else `k`.
         sections: The option of that name.
+        name: What the framework calls `k`.
 
     Raises:
-        ConfigurationError: Fewer passages would be retrieved than the draft reads.
+        ConfigurationError: `k` is no number of passages, or fewer would be retrieved than the draft reads.
     """
-    if isinstance(k, int) and k < 1:
-        msg = f"k={k}: the draft reads at least one passage"
+    if isinstance(k, bool) or not hasattr(k, "__index__") or index(k) < 1:
+        msg = f"{name}={k!r}: the draft reads at least one passage, so pass a whole number from 1 on"
         raise ConfigurationError(msg)
     reach = _number("reach", reach)
     if reach is not None and reach < k:

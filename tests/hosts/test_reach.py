@@ -68,6 +68,17 @@ def test_a_reach_that_makes_no_sense_is_refused(framework: str, reach: Any) -> N
         pipeline(framework, reach=reach)
 
 
+@pytest.mark.parametrize("options", [{}, {"sections": SECTIONS}, {"reach": 8}], ids=str)
+@pytest.mark.parametrize("number", [0, -1, "5", 5.5, True, None])
+@every_framework
+def test_a_number_of_passages_that_makes_no_sense_is_refused(
+    framework: str, number: Any, options: dict[str, Any]
+) -> None:
+    name = K[framework]
+    with pytest.raises(ConfigurationError, match=rf"^{name}={number!r}: the draft reads at least one passage, so pass"):
+        pipeline(framework, **{name: number}, **options)
+
+
 @everywhere
 async def test_the_best_two_documents_behind_all_passages_are_read(where: str) -> None:
     framework, mode = where.split()
