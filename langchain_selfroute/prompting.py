@@ -154,13 +154,24 @@ def _shown(document: Document) -> Document:
 
 
 def filled_in(prompt: Runnable[Any, Any], words: Mapping[str, Any], config: RunnableConfig) -> PromptValue | None:
-    """Fill in a template, which leaves no run in a trace; return None if the prompt is another runnable."""
+    """Fill in a template, which leaves no run in a trace; return None if the prompt is another runnable.
+
+    Raises:
+        InputError: The template has a variable that the input lacks.
+    """
     prompt, _ = _chosen(prompt, config)
     if not isinstance(prompt, BasePromptTemplate):
         return None
     if "self" in words:  # LangChain has no such variable: its methods are called with the words by name
         words = {name: word for name, word in words.items() if name != "self"}
-    return prompt.format_prompt(**words)
+    try:
+        return prompt.format_prompt(**words)
+    except KeyError as error:
+        missing = ", ".join(sorted(set(prompt.input_variables) - words.keys()))
+        if not missing:
+            raise
+        msg = f"a prompt needs {missing}, which the input lacks: pass it beside the question, or use prompt.partial"
+        raise InputError(msg) from error
 
 
 def formatted(prompt: Runnable[Any, Any], words: Mapping[str, Any], config: RunnableConfig) -> PromptValue:

@@ -26,7 +26,7 @@ from langchain_parts import (
 from langchain_selfroute import SelfRouteLedger
 from scenarios import FOUND
 from selfroute import prompts
-from selfroute.errors import ConfigurationError, ReplyError
+from selfroute.errors import ConfigurationError, InputError, ReplyError
 from steering import GRADED
 
 every_mode = pytest.mark.parametrize("mode", MODES)
@@ -79,6 +79,16 @@ async def test_prompts_of_the_user_are_used_in_the_step_they_are_for(field: str,
     assert (sent[step].startswith("Custom."), "Custom." in sent[1 - step]) == (True, False)
     assert QUESTION in sent[step]
     assert ["There {was}." in sent[step], "There {was}." in sent[1 - step]] == [name == "history", True]
+
+
+@pytest.mark.parametrize("mode", FAR_APART)
+@pytest.mark.parametrize("name", ["style", "chat_history"])
+@each_prompt
+async def test_an_input_that_a_prompt_lacks_is_named(field: str, name: str, mode: str) -> None:
+    lacking = MessagesPlaceholder(name) if name == "chat_history" else ("system", "{style}")
+    prompt = ChatPromptTemplate([lacking, ("human", "{context} {input}")])
+    with pytest.raises(InputError, match=rf"^a prompt needs {name}, which the input lacks: pass it"):
+        await ask(a_chain(**{field: prompt}), QUESTION, mode)
 
 
 def test_both_prompts_are_listed() -> None:
