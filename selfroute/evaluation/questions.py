@@ -104,6 +104,9 @@ def question_of(row: Mapping[str, Any], name: str) -> Question:
     Raises:
         InputError: It is not as `load_questions` describes.
     """
+    if not isinstance(row, Mapping):
+        msg = f"question {name} is a {type(row).__name__}: write {{'question': ..., 'answers': [...]}}, in a list"
+        raise InputError(msg)
     return _question(_Fields(f"question {name}", row), name, "questions", _Documents(Path()))
 
 

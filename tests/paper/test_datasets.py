@@ -188,6 +188,16 @@ def test_a_dict_is_a_question_like_a_line_of_a_file() -> None:
         question_of({"question": "Who?"}, "7")
 
 
+@pytest.mark.parametrize(
+    "given", ["Who chaired?", None, ("Who chaired?", ["Ms Okafor"])], ids=lambda one: type(one).__name__
+)
+def test_a_question_without_its_answers_is_refused_in_one_line(given: Any) -> None:
+    with pytest.raises(
+        InputError, match=rf"^question 7 is a {type(given).__name__}: write {{'question': ..., 'answers'"
+    ):
+        question_of(given, "7")
+
+
 @st.composite
 def questions(draw: st.DrawFn) -> Question:
     metric = draw(st.sampled_from(sorted(METRICS)))
