@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from selfroute.calls.settings import Sections
+from selfroute.errors import ConfigurationError
 from selfroute.evaluation.looks import (
     SECTIONS,
     Excerpt,
@@ -83,7 +84,15 @@ class Record:
 
         Returns:
             One result for each question with the looks that it takes.
+
+        Raises:
+            ConfigurationError: No graded draft was asked for.
         """
+        if not any(look.step == "graded" for look in self.looks):
+            msg = (
+                "bounds need graded drafts: evaluate with the strategies graded and graded_sections (--strategies all)"
+            )
+            raise ConfigurationError(msg)
         below = (doubt_below,) if isinstance(doubt_below, int) else tuple(doubt_below)
         return self._led_by(Rule("graded_sections" if sections else "graded", below, stop_below))
 

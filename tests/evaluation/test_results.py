@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from choosing_parts import evaluated, made_up
 from look_parts import a_look, a_question
 from selfroute.command.terminal import open_console
-from selfroute.errors import InputError
+from selfroute.errors import ConfigurationError, InputError
 from selfroute.evaluation.grades import load_grades
 from selfroute.evaluation.judge_tables import kappa
 from selfroute.evaluation.judging import JUDGE
@@ -329,6 +329,9 @@ def test_what_was_asked_can_be_replayed_with_other_bounds() -> None:
     assert list(made.replay([50], 20, sections=False)) == by["graded"]
     assert sum(each.input_tokens for each in made.replay(0, 0)) < sum(each.input_tokens for each in made.replay(90, 0))
     assert made.replay() == made.replay(60, 20, True)
+    ungraded = [look for look in made.looks if look.step in ("rag", "long_context")]
+    with pytest.raises(ConfigurationError, match="bounds need graded drafts: evaluate with the strategies graded and"):
+        replace(made, looks=ungraded).replay(70)
 
 
 # --- the report ------------------------------------------------------------------------------------------------------
