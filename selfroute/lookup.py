@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from selfroute.calls.host import Host, check_question
 from selfroute.documents.pages import Page, page_at, page_of
-from selfroute.documents.sections import ranked
+from selfroute.documents.sections import Run, ranked
 from selfroute.errors import ConfigurationError, DocumentNotFoundError, InputError
 from selfroute.usage.tokens import count_tokens
 
@@ -171,28 +171,39 @@ class Lookup(Generic[Document]):
         texts: list[str] = []
         left = self._most
         for passage in passages:
-            text, name = self._host.text_of(passage), self._host.source_of(passage)
-            page = page_of(self._host.place_of(passage).metadata)
-            told = f"[{_place(name, page)}]\n{text}"
+            name, page = self._host.source_of(passage), page_of(self._host.place_of(passage).metadata)
+            head = f"[{_place(name, page)}]\n"
+            told = head + self._host.text_of(passage)
             left -= count_tokens(told)
             if left < 0 and texts:
                 texts.append(f"({len(passages) - len(shown)} more were found: search for something narrower.)")
                 break
             texts.append(_cut(told, self._most))
-            shown.append({"document": name, "page": page, "text": text})
+            shown.append({"document": name, "page": page, "text": texts[-1][len(head) :]})
         return Told("\n\n".join(texts) or "Nothing was found.", {"passages": shown})
 
     def _sections(self, name: str, document: Document | None) -> Told:
         if document is None:
             return _absent(name)
         text, pages = self._host.text_of(document), self._pages(document)
-        runs = ranked(self._host.question, [text], ()).fill(self._most, count_tokens, always=0)
+        ranking = ranked(self._host.question, [text], ())
+        runs = ranking.fill(self._most, count_tokens, always=0) or self._part_of(ranking.best, text)
         sections = [
             {"start": run.start, "end": run.end, "page": page_at(pages, run.start), "text": text[run.start : run.end]}
             for run in runs
         ]
         told = [f"[{_place(name, one['page'])}, from {one['start']:,}]\n{one['text']}" for one in sections]
         return Told("\n\n".join(told) or "Nothing was found.", {"document": name, "sections": sections})
+
+    def _part_of(self, section: Run | None, text: str) -> list[Run]:
+        """Return as much of a section as fits, from the sentence on that shares most with the words."""
+        if section is None:
+            return []
+        from selfroute.citations import locate  # noqa: PLC0415 - most sections fit
+
+        words, start, end = self._host.question, section.start, section.end
+        start += next((one["start"] for one in locate(words, words, text[start:end], n=1)), 0)
+        return [section._replace(start=start, end=start + len(_cut(text[start:end], self._most)))]
 
     def _stretch(self, name: str, document: Document | None, start: int) -> Told:
         if document is None:

@@ -65,6 +65,11 @@ class Ranking:
         self.documents = documents
         self._texts, self._passages, self._sections = texts, passages, sections
 
+    @property
+    def best(self) -> Run | None:
+        """The best section; None if there is no text."""
+        return next(iter(self._sections), None)
+
     def fill(self, budget: int, count: Count, *, always: int) -> list[Run]:
         """Choose what to read: passages first, then sections by their worth, until the budget is full.
 

@@ -97,6 +97,22 @@ async def test_no_answer_is_longer_than_it_may_be(kind: str, awaited: bool) -> N
         assert count_tokens(content) <= 100 + 40, name  # and a line on where it stands
 
 
+@both_hosts
+@every_way
+async def test_of_what_does_not_fit_the_part_is_told_that_holds_the_words(kind: str, awaited: bool) -> None:
+    home = house(kind, cut(LONG, "report", size=len(LONG)))
+    tools = Tools(home, max_tokens=100)
+    content, artifact = await tools.use("find", awaited, document="report", words="Which paragraph is about 71?")
+    (section,) = artifact["sections"]
+    assert section["text"].startswith("Paragraph 71 is about the number 71.")
+    assert section["text"] in content
+    assert LONG[section["start"] : section["end"]] == section["text"]
+    content, artifact = await tools.use("search", awaited, query="the number 7")
+    (passage,) = artifact["passages"]
+    assert content == f"[report]\n{passage['text']}"
+    assert count_tokens(passage["text"]) <= 100
+
+
 WALLS = {
     "the retriever's filter": lambda home: home.pipeline(home.search(ITS_OWN)),
     "the documents' filter": lambda home: home.pipeline(home.search(ITS_OWN), home.documents(ITS_OWN)),
