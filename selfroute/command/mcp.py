@@ -163,8 +163,9 @@ class _Names:
             if not given["document"]:
                 return {"document": wanted, "missing": True, "message": "There is no such document: search first."}
         call = {"type": "tool_call", "id": "1", "name": tool.name, "args": given}
-        found: Json = self._renamed((await tool.ainvoke(call)).artifact)
-        return found
+        message = await tool.ainvoke(call)
+        found: Json = self._renamed(message.artifact)
+        return {**found, "message": message.content} if found.get("refused") else found
 
     def _renamed(self, value: Any) -> Any:
         if isinstance(value, dict):

@@ -82,6 +82,7 @@ async def test_files_are_searched_found_in_and_opened_by_the_users_names(files: 
             (await client.call_tool("open", {"document": name})).structured_content
             for name in ("moon.md", "../ferry.md", f"{Path.cwd()}/ferry.md", "/etc/passwd")
         ]
+        refused = (await client.call_tool("search", {"query": " "})).structured_content
         resources = (await client.list_resources()).resources
         texts = [(await client.read_resource(one.uri)).contents[0].text for one in resources]
     assert "Orla Finn" in searched["passages"][0]["text"]
@@ -89,6 +90,7 @@ async def test_files_are_searched_found_in_and_opened_by_the_users_names(files: 
     assert any("Orla Finn" in one["text"] for one in found["sections"])
     assert opened["text"] == FERRY.strip()[2:]
     assert all(one["missing"] for one in missing)
+    assert refused["message"].startswith("Nothing was looked for: the question is blank")
     assert [one.name for one in resources] == ["ferry.md", "crew.md"]
     assert texts == [FERRY, CREW]
     assert str(Path.cwd()) not in str((searched, found, opened, resources))
