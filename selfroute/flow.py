@@ -68,6 +68,7 @@ def self_route(  # noqa: C901, PLR0912, PLR0913 - one loop, read as a whole
             decided: Decided = yield Decide(step, decision, reply.verdict, since=route, context=found)
             decision, announced = decided.decision, True
             if not decided.granted:
+                reply = Reply("", reply.verdict)
                 break
             if not (found := found or (yield ReadDocuments(passages))):
                 return Answer(refusal, step, False, decision, passages, found)

@@ -163,6 +163,11 @@ class Gate:
         return None
 
     @property
+    def text(self) -> str:
+        """The text that had been fed when the verdict became certain."""
+        return "".join((*self._skipped, self._text))
+
+    @property
     def after_refusal(self) -> str:
         """The text after the refusal, as far as it had been fed when the verdict became certain."""
         return "" if self._end is None else self._text[self._end :]
@@ -183,7 +188,7 @@ class Gate:
             self._skipped.append(text)
 
     def _release(self) -> str:
-        return "".join((*self._skipped, self._text)) if self.verdict is ANSWERED else ""
+        return self.text if self.verdict is ANSWERED else ""
 
     def _advance(self, *, final: bool) -> None:
         """Give `_judge` the text so far, and let it continue until it needs more or has a verdict."""

@@ -95,6 +95,11 @@ class GradedGate:
         self._numbers, self._reasoning = NumbersReader(numbers), ReasoningSplitter()
         self._held: list[str] = []  # text of a reply that is in doubt
 
+    @property
+    def text(self) -> str:
+        """The text after the numbers that had been fed when the verdict became certain."""
+        return self._gate.text
+
     def feed(self, piece: str) -> str:
         """Take the next piece of the reply; return the text that may be shown now."""
         if self.verdict is not None:

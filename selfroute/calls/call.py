@@ -13,6 +13,7 @@ from selfroute.answerability.ending import Ending
 from selfroute.answerability.final import FinalGate
 from selfroute.answerability.gate import Gate, ReasoningSplitter
 from selfroute.answerability.graded import GradedGate
+from selfroute.answerability.last import LastGate
 from selfroute.calls.asking import Costs, ModelCalls
 from selfroute.calls.fitting import Fitting
 from selfroute.calls.host import Host, check_question
@@ -153,10 +154,14 @@ class Call(Generic[Document]):
         """Whether a reply in doubt may be the answer: a policy may say so, or there may be no more to read."""
         return self.settings.escalation is not None or self.settings.max_documents == 0
 
-    def gate(self, step: Route) -> Gate | FinalGate | GradedGate:
+    def gate(self, step: Route) -> Gate | FinalGate | GradedGate | LastGate:
         """Return a fresh gate for a reply of a step."""
         if step == "long_context":
             return FinalGate(self.refusal)
+        gate = self._gate(step)
+        return LastGate(gate, self.refusal) if step == "sections" and self.settings.max_documents == 0 else gate
+
+    def _gate(self, step: Route) -> Gate | GradedGate:
         bounds = self.settings.bounds
         if bounds is None:
             return Gate(self.refusal)

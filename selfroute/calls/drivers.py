@@ -14,7 +14,8 @@ from selfroute.answerability import Verdict
 from selfroute.answerability.final import FinalGate
 from selfroute.answerability.gate import Gate
 from selfroute.answerability.graded import GradedGate
-from selfroute.effects import Answer, Compare, Decide, Decided, Effect, Generate, ReadDocuments, Reply, Retrieve, Route
+from selfroute.answerability.last import LastGate
+from selfroute.effects import Answer, Compare, Decide, Decided, Effect, Generate, ReadDocuments, Reply, Retrieve
 from selfroute.errors import NoReplyError
 from selfroute.flow import Flow
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from selfroute.calls.call import Call
 
 Item = Decided | str | Answer
-AnyGate = Gate | FinalGate | GradedGate
+AnyGate = Gate | FinalGate | GradedGate | LastGate
 
 
 def advance(resume: Callable[[Any], Effect], value: Any) -> Effect | Answer:
@@ -69,7 +70,7 @@ def stream(flow: Flow, call: Call[Any]) -> Generator[Item, None, None]:  # noqa:
                             if pieces is None or gate is None or not effect.resumed:
                                 pieces, gate = call.generate(effect), call.gate(effect.step)
                             result: Any = _judged(effect, pieces, gate, call)
-                            if _is_over(result.verdict, effect.step, call):
+                            if _is_over(result.verdict, gate, call):
                                 pieces.close()
                                 pieces = None
                         else:
@@ -79,8 +80,8 @@ def stream(flow: Flow, call: Call[Any]) -> Generator[Item, None, None]:  # noqa:
                         raise
                     resume, result = flow.throw, error
                 if isinstance(effect, Decide):
-                    if pieces is not None and not effect.final and result.granted:
-                        pieces.close()  # the reply in doubt
+                    if pieces is not None and not effect.final and (result.granted or effect.latest.declined):
+                        pieces.close()  # the reply in doubt, or one that may have been the last
                         pieces = None
                     account.decided(result)
                     yield result
@@ -118,7 +119,7 @@ async def astream(flow: Flow, call: Call[Any]) -> AsyncGenerator[Item, None]:  #
                             if pieces is None or gate is None or not effect.resumed:
                                 pieces, gate = call.agenerate(effect), call.gate(effect.step)
                             result: Any = await _ajudged(effect, pieces, gate, call)
-                            if _is_over(result.verdict, effect.step, call):
+                            if _is_over(result.verdict, gate, call):
                                 await pieces.aclose()
                                 pieces = None
                         else:
@@ -128,8 +129,8 @@ async def astream(flow: Flow, call: Call[Any]) -> AsyncGenerator[Item, None]:  #
                         raise
                     resume, result = flow.throw, error
                 if isinstance(effect, Decide):
-                    if pieces is not None and not effect.final and result.granted:
-                        await pieces.aclose()  # the reply in doubt
+                    if pieces is not None and not effect.final and (result.granted or effect.latest.declined):
+                        await pieces.aclose()  # the reply in doubt, or one that may have been the last
                         pieces = None
                     account.decided(result)
                     yield result
@@ -155,7 +156,7 @@ async def astream(flow: Flow, call: Call[Any]) -> AsyncGenerator[Item, None]:  #
 
 def _judged(effect: Generate, pieces: Iterable[str], gate: AnyGate, call: Call[Any]) -> Reply:
     """Read a reply until its verdict is certain."""
-    text = cast("GradedGate", gate).resume() if effect.resumed else ""
+    text = cast("GradedGate | LastGate", gate).resume() if effect.resumed else ""
     if gate.verdict is None:
         for piece in pieces:
             text += gate.feed(piece)
@@ -168,7 +169,7 @@ def _judged(effect: Generate, pieces: Iterable[str], gate: AnyGate, call: Call[A
 
 async def _ajudged(effect: Generate, pieces: AsyncIterable[str], gate: AnyGate, call: Call[Any]) -> Reply:
     """Do as `_judged` does, asynchronously."""
-    text = cast("GradedGate", gate).resume() if effect.resumed else ""
+    text = cast("GradedGate | LastGate", gate).resume() if effect.resumed else ""
     if gate.verdict is None:
         async for piece in pieces:
             text += gate.feed(piece)
@@ -185,9 +186,9 @@ def _reply(effect: Generate, verdict: Verdict | None, text: str, call: Call[Any]
     return Reply(text, verdict)
 
 
-def _is_over(verdict: Verdict, step: Route, call: Call[Any]) -> bool:
+def _is_over(verdict: Verdict, gate: AnyGate, call: Call[Any]) -> bool:
     """Return whether nothing more of a reply will be shown."""
-    if step == "long_context":
+    if isinstance(gate, FinalGate | LastGate):
         return False
     return verdict.declined or (verdict.escalates and not call.may_resume)
 

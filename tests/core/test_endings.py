@@ -15,6 +15,7 @@ from scenarios import cut
 from selfroute.answerability import Gate, declines
 from selfroute.answerability.ending import DONE, Ending, reason_in, refusal_in
 from selfroute.answerability.final import FinalGate
+from selfroute.answerability.last import LastGate
 
 WORDS = {
     "complete": "stop end_turn stop_sequence completed COMPLETE eos_token STOP done FinishReason.STOP xyzzy",
@@ -94,7 +95,7 @@ def test_the_provider_s_own_word_is_found(name: str) -> None:
     assert (reason_in(report), refusal_in(report)) == (reason, refusal)
 
 
-def judged(gate: Gate | FinalGate, pieces: Any, kind: Any) -> tuple[str, Any]:
+def judged(gate: Gate | FinalGate | LastGate, pieces: Any, kind: Any) -> tuple[str, Any]:
     shown = "".join([gate.feed(piece) for piece in pieces]) + gate.end(kind)
     return shown, None if gate.verdict is None else gate.verdict.signal
 
@@ -142,6 +143,16 @@ TEXTS = st.lists(
 @given(text=TEXTS, cuts=st.lists(st.integers(0, 60), max_size=8), kind=st.sampled_from(["complete", "cut", "refused"]))
 def test_the_last_reply_is_judged_alike_however_it_is_cut_into_pieces(text: str, cuts: list[int], kind: str) -> None:
     assert judged(FinalGate(), cut(text, cuts), kind) == judged(FinalGate(), [text], kind)
+
+
+@examples(200)
+@given(text=TEXTS, cuts=st.lists(st.integers(0, 60), max_size=8), kind=st.sampled_from(["complete", "cut", "refused"]))
+def test_a_reply_that_may_be_the_last_is_judged_as_a_draft_and_shown_as_the_last(
+    text: str, cuts: list[int], kind: str
+) -> None:
+    _, signal = judged(Gate(), [text], kind)
+    shown, _ = judged(FinalGate(), [text], kind)
+    assert judged(LastGate(Gate()), cut(text, cuts), kind) == ("" if signal is None else shown, signal)
 
 
 @pytest.mark.parametrize(

@@ -367,6 +367,36 @@ async def test_a_budget_pays_for_sections_and_not_for_documents(where: str) -> N
     assert found.decision["ruling"]["by"] == "budget"
 
 
+OWN = "The passages do not say. They cover May."
+LAST: dict[str, tuple[list[str], str]] = {
+    "its own words": ([OWN], OWN),
+    "after the refusal": ([f"Unanswerable. {OWN}"], OWN),
+    "the refusal alone": (["Unanswerable."], "unanswerable"),
+    "after both rungs": (["Unanswerable. They cover April.", OWN], OWN),
+}
+
+
+@everywhere
+@pytest.mark.parametrize("name", LAST)
+@pytest.mark.parametrize("graded", [{}, GRADED], ids=["text", "graded"])
+async def test_where_sections_are_the_last_step_its_own_words_are_the_answer(
+    name: str, graded: dict[str, Any], where: str
+) -> None:
+    looks, answer = LAST[name]
+    found = await read(where, sections=(RUNG, LARGER)[: len(looks)], looks=looks, max_documents=0, **graded)
+    assert found.steps == ["rag", *["sections"] * len(looks)]
+    assert (found.route, found.answer, found.answerable) == ("sections", answer, False)
+
+
+@everywhere
+async def test_after_a_policy_s_no_the_refusal_is_the_answer_also_of_sections(where: str) -> None:
+    asked: list[Case] = []
+    options: dict[str, Any] = {"escalation": lambda case: asked.append(case) or len(asked) == 1, "max_documents": 0}
+    found = await read(where, sections=(RUNG, LARGER), looks=[f"Unanswerable. {OWN}"], **options)
+    assert found.steps == ["rag", "sections"]
+    assert (found.route, found.answer, found.answerable) == ("sections", "unanswerable", False)
+
+
 @everywhere
 async def test_documents_are_read_once_for_all_steps(where: str) -> None:
     readings: list[Any] = []
