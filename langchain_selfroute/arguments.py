@@ -17,7 +17,7 @@ from langchain_core.stores import BaseStore
 from langchain_core.vectorstores import VectorStore
 
 from langchain_selfroute import prompting
-from selfroute.arguments import Wanted, refuse_unknown
+from selfroute.arguments import Wanted, check_takes, refuse_unknown
 from selfroute.calls import settings
 from selfroute.calls.settings import SETTINGS
 from selfroute.copying import CopiedAsParts
@@ -82,6 +82,8 @@ def checked(name: str, value: Any) -> Any:
     if name in _PARTS and not (value is None and name in _OPTIONAL):
         wanted, fits = _PARTS[name]
         wanted.check(name, value, fits=fits(value))
+    if name == "documents" and not isinstance(value, list | Runnable):
+        check_takes(name, value, "inputs")
     if name in ("rag_prompt", "long_context_prompt"):
         prompting.check(name, value)
     return value

@@ -17,7 +17,7 @@ from llama_index.core.prompts import BasePromptTemplate
 from llama_index.core.schema import BaseComponent, BaseNode
 
 from llamaindex_selfroute.convert import Source, checked_prompt
-from selfroute.arguments import Wanted
+from selfroute.arguments import Wanted, check_takes
 from selfroute.calls.settings import SETTINGS, Options, checked
 from selfroute.documents.stored import StoredReader
 from selfroute.errors import ConfigurationError
@@ -69,6 +69,8 @@ def check_documents(value: Any) -> None:
     else:
         fits = isinstance(value, StoredReader) or isroutine(value) or _is_users_own(value)
     _DOCUMENTS.check("documents", value, fits=fits)
+    if not isinstance(value, list | tuple):
+        check_takes("documents", value, "nodes", "query_bundle")
 
 
 def _is_users_own(value: Any) -> bool:

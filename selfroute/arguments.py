@@ -45,6 +45,28 @@ class Wanted:
         raise ConfigurationError(msg)
 
 
+def check_takes(argument: str, value: Any, *given: str) -> None:
+    """Check that a user's callable takes what it will be given; one that does not say what it takes is believed.
+
+    Args:
+        argument: The name of the argument that it is.
+        value: The callable.
+        given: What it is given, in order.
+
+    Raises:
+        ConfigurationError: It takes more or less.
+    """
+    try:
+        signature = inspect.signature(value, follow_wrapped=False)  # a wrapper may add what is inside
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind(*given)
+    except TypeError as error:
+        msg = f"{argument} is called with ({', '.join(given)}), which yours does not take: {error}"
+        raise ConfigurationError(msg) from error
+
+
 def _described(value: Any) -> str:
     if value is None:
         return "None"

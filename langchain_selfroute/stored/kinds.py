@@ -11,6 +11,7 @@ from langchain_core.vectorstores import VectorStore
 
 from langchain_selfroute.stored.postgres import PGVector, PGVectorStore
 from langchain_selfroute.stored.stores import Fetch, Fetched, Store
+from selfroute.arguments import check_takes
 from selfroute.documents.access import StoredChunk
 from selfroute.errors import ConfigurationError
 from selfroute.stores import chroma, faiss, lancedb, milvus, qdrant
@@ -195,6 +196,7 @@ def store_of(vectorstore: VectorStore, fetch: Fetch | None) -> Store:
         if not is_sync(fetch):
             msg = "fetch must be a sync callable that takes (source_key, source, filter) and returns Documents"
             raise ConfigurationError(msg)
+        check_takes("fetch", fetch, "source_key", "source", "filter")
         return Fetched(vectorstore, fetch, kind)
     if base and kind:
         return kind(vectorstore, base)

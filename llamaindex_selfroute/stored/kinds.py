@@ -14,6 +14,7 @@ from typing_extensions import override
 
 from llamaindex_selfroute.stored.conditions import Filters, in_chroma, in_lancedb, in_milvus, in_postgres
 from llamaindex_selfroute.stored.stores import Docstore, Fetch, Fetched, Listed, Store, VectorStore, listing_class
+from selfroute.arguments import check_takes
 from selfroute.documents.access import StoredChunk
 from selfroute.errors import ConfigurationError
 from selfroute.stores import chroma, lancedb, milvus, qdrant
@@ -181,6 +182,7 @@ def store_of(index: BaseIndex[Any], fetch: Fetch | None) -> Store:
         if not is_sync(fetch):
             msg = "fetch must be a sync callable that takes (ref_doc_id, filters) and returns nodes"
             raise ConfigurationError(msg)
+        check_takes("fetch", fetch, "ref_doc_id", "filters")
         return Fetched(index, fetch)
     if not isinstance(index, VectorStoreIndex) or not index.vector_store.stores_text:
         return Docstore(index)

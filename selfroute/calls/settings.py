@@ -11,6 +11,7 @@ from typing import Any, TypedDict, get_args
 from weakref import WeakSet
 
 from selfroute.answerability.structured import Answerability, Form, answerability_of
+from selfroute.arguments import check_takes
 from selfroute.caching import PromptCache
 from selfroute.documents.window import room_in
 from selfroute.effects import Route, Start
@@ -321,8 +322,11 @@ def start_of(value: Any) -> Start:
 
 
 def _start(_: str, value: Any) -> Any:
-    chooses = (callable(value) or hasattr(value, "invoke")) and not isinstance(value, type)
-    return value if chooses else start_of(value)
+    if isinstance(value, type) or not (callable(value) or hasattr(value, "invoke")):
+        return start_of(value)
+    if not hasattr(value, "invoke"):
+        check_takes("start", value, "inputs")
+    return value
 
 
 def _tokens(name: str, value: Any) -> int | None:

@@ -13,6 +13,7 @@ from functools import cache
 from inspect import isawaitable, iscoroutine, iscoroutinefunction
 from typing import Any, cast
 
+from selfroute.arguments import check_takes
 from selfroute.errors import ConfigurationError, ReplyError
 from selfroute.policies.case import Case, Ruling
 
@@ -146,9 +147,11 @@ def policy_of(value: Any) -> Escalation | None:
     """Check the option `escalation` and return it.
 
     Raises:
-        ConfigurationError: It is not callable.
+        ConfigurationError: It is not callable, or takes something else than a case.
     """
     if value is None or (callable(value) and not isinstance(value, type)):
+        if value is not None and not isinstance(value, Policy):
+            check_takes("escalation", value, "case")
         return cast("Escalation | None", value)
     msg = f"escalation must be a policy, or a callable that takes a Case and returns a bool or a Ruling, not {value!r}"
     raise ConfigurationError(msg)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial, wraps
 from typing import Any
 
 import pytest
@@ -133,6 +134,41 @@ def test_every_wrong_part_in_every_place_is_refused_in_one_line(place: str) -> N
         how = rest.partition(": ")[2]
         assert how.startswith("pass "), told
         assert not any(secret in told for secret in (SECRET, "a1a1", HIDDEN)), told
+
+
+CALLED: dict[str, tuple[Callable[[Any], object], int]] = {
+    "langchain escalation": (
+        lambda own: SelfRouteChain(retriever=RETRIEVER, llm=MODEL, documents=STORED, escalation=own),
+        1,
+    ),
+    "langchain start": (lambda own: SelfRouteChain(retriever=RETRIEVER, llm=MODEL, documents=STORED, start=own), 1),
+    "langchain documents": (lambda own: SelfRouteChain(retriever=RETRIEVER, llm=MODEL, documents=own), 1),
+    "langchain fetch": (lambda own: langchain_selfroute.StoredDocuments(STORE, fetch=own), 3),
+    "llamaindex escalation": (lambda own: SelfRouteSynthesizer(documents=NODES, llm=LLM, escalation=own), 1),
+    "llamaindex start": (lambda own: SelfRouteSynthesizer(documents=NODES, llm=LLM, start=own), 1),
+    "llamaindex documents": (lambda own: SelfRouteSynthesizer(documents=own, llm=LLM), 2),
+    "llamaindex fetch": (lambda own: llamaindex_selfroute.StoredDocuments(INDEX, fetch=own), 2),
+}
+OWN: tuple[Callable[..., Any], ...] = (
+    lambda: None,
+    lambda _one: None,
+    lambda _one, _two: None,
+    lambda _one, _two, _three: None,
+)
+
+
+@pytest.mark.parametrize("place", CALLED)
+def test_a_callable_that_does_not_take_what_it_is_given_is_refused_at_once(place: str) -> None:
+    build, taken = CALLED[place]
+    name = place.split()[1]
+    for number, own in enumerate(OWN):
+        if number == taken:
+            build(own)
+            continue
+        with pytest.raises(ConfigurationError, match=rf"^{name} is called with \(.*\), which yours does not take: "):
+            build(own)
+    build(wraps(OWN[(taken + 1) % 4])(lambda *given: given))
+    build(partial(OWN[3], *[None] * (3 - taken)))
 
 
 ENGINE = SelfRouteQueryEngine(INDEX.as_retriever(), llm=LLM)
