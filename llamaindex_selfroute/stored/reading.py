@@ -117,6 +117,9 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
         if not isinstance(filters, MetadataFilters | None):
             msg = f"filters must be MetadataFilters, not {type(filters).__name__}"
             raise ConfigurationError(msg)
+        if docstore is not None and not hasattr(docstore, "get_document"):
+            msg = f"docstore must be a document store, such as index.docstore, not a {type(docstore).__name__}"
+            raise ConfigurationError(msg)
         super().__init__()
         self.filters, self.docstore = filters, index.docstore if docstore is None else docstore
         self._store = store_of(index, fetch)

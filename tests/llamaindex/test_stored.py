@@ -263,6 +263,12 @@ def test_what_can_be_no_index_is_refused_at_once(wrong: Callable[[Any], Any]) ->
         StoredDocuments(wrong(simple(NODES)))
 
 
+@pytest.mark.parametrize("docstore", [{}, [], "folder", MockLLM()], ids=lambda one: type(one).__name__)
+def test_what_can_be_no_docstore_is_refused_at_once(docstore: Any) -> None:
+    with pytest.raises(ConfigurationError, match="docstore must be"):
+        StoredDocuments(simple(NODES), docstore=docstore)
+
+
 # Other kinds of indices
 
 KEYWORDS = ScriptedLLM(draft=("KEYWORDS: crane",))
