@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from llama_index.core.base.response.schema import AsyncStreamingResponse
+from llama_index.core.base.response.schema import RESPONSE_TYPE, AsyncStreamingResponse
 from llama_index.core.workflow import Context, Event, StartEvent, StopEvent, Workflow, step
 
 from llamaindex_selfroute.query_engine import SelfRouteQueryEngine
@@ -102,18 +102,27 @@ class SelfRouteWorkflow(Workflow):
 
     async def _answered(self, ctx: Context, row: Mapping[str, Any]) -> StopEvent:
         response = await self._engine.asecond_step(row)
+        is_told = bool(row["done"])
         if isinstance(response, AsyncStreamingResponse):
             async for piece in response.async_response_gen():
+                if not is_told:
+                    _tell(ctx, response)  # which knows it from its first text on
+                    is_told = True
                 ctx.write_event_to_stream(Text(delta=piece))
             response = await response.get_response()
-        told: Mapping[str, Any] = response.metadata or {}
-        if not row["done"]:
-            ctx.write_event_to_stream(Decision(route=told["route"], decision=told["decision"]))
-            names = [one.node.ref_doc_id or one.node.node_id for one in response.source_nodes]
-            kinds = {"sections": Sections, "long_context": Documents}
-            if kind := kinds.get(told["route"]):
-                ctx.write_event_to_stream(kind(sources=list(dict.fromkeys(names))))
+        if not is_told:
+            _tell(ctx, response)
         return StopEvent(result=response)
+
+
+def _tell(ctx: Context, response: RESPONSE_TYPE) -> None:
+    """Say which step answers, and what it has read."""
+    about: Mapping[str, Any] = response.metadata or {}
+    ctx.write_event_to_stream(Decision(route=about["route"], decision=about["decision"]))
+    names = [one.node.ref_doc_id or one.node.node_id for one in response.source_nodes]
+    kinds = {"sections": Sections, "long_context": Documents}
+    if kind := kinds.get(about["route"]):
+        ctx.write_event_to_stream(kind(sources=list(dict.fromkeys(names))))
 
 
 def _question_in(event: StartEvent) -> str:
