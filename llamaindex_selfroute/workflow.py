@@ -9,8 +9,10 @@ from llama_index.core.base.response.schema import RESPONSE_TYPE, AsyncStreamingR
 from llama_index.core.workflow import Context, Event, StartEvent, StopEvent, Workflow, step
 
 from llamaindex_selfroute.query_engine import SelfRouteQueryEngine
+from selfroute.arguments import Wanted
 from selfroute.errors import InputError
 
+_ENGINE = Wanted("a SelfRouteQueryEngine", "pass SelfRouteQueryEngine.from_index(index, llm=llm)")
 _NAMES = ("question", "query", "input", "user_msg")
 """What the question may be called when the workflow is run."""
 
@@ -84,7 +86,11 @@ class SelfRouteWorkflow(Workflow):
             engine: The engine; with `streaming=True` the answer comes in `Text` events.
             timeout: The most seconds that a run may take; None for no limit.
             **options: Other options of `Workflow`.
+
+        Raises:
+            ConfigurationError: It is no such engine.
         """
+        _ENGINE.check("engine", engine, fits=isinstance(engine, SelfRouteQueryEngine))
         super().__init__(timeout=timeout, **options)
         self._engine = engine
 

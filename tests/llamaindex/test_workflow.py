@@ -16,7 +16,7 @@ from llama_index.core.workflow import Context, Event, WorkflowRuntimeError
 from llamaindex_parts import ScriptedLLM
 from llamaindex_selfroute import SelfRouteQueryEngine, SelfRouteWorkflow
 from llamaindex_selfroute.workflow import Decision, Documents, Draft, Text
-from selfroute.errors import InputError
+from selfroute.errors import ConfigurationError, InputError
 
 QUESTION = "What does the crane lift?"
 ANSWERED, DECLINED = ("It lifts ", "nets."), ("The passages do not ", "mention that.")
@@ -82,6 +82,14 @@ async def test_the_question_may_be_called_as_in_other_workflows(name: str) -> No
 async def test_without_a_question_it_says_what_it_takes() -> None:
     with pytest.raises((InputError, WorkflowRuntimeError), match="takes a question"):  # older workflows wrap errors
         await run(engine_of()[0], topic=QUESTION)
+
+
+@pytest.mark.parametrize(
+    "other", ["engine", SelfRouteQueryEngine, Document(text="x")], ids=lambda one: type(one).__name__
+)
+def test_what_is_no_engine_is_refused_at_once(other: Any) -> None:
+    with pytest.raises(ConfigurationError, match=r"^engine must be a SelfRouteQueryEngine, not .*: pass"):
+        SelfRouteWorkflow(other)
 
 
 async def test_a_run_that_is_resumed_from_its_context_pays_no_draft_again() -> None:
