@@ -173,9 +173,15 @@ class _Asking:
         return chain.model_copy(update={"llm": models[0], "long_context_llm": models[1]})
 
     def request_for(self, prompt: PromptValue, *, shown: bool) -> ModelRequest[Any]:
-        """Return the request with a step's prompt in place of the user's message."""
-        model = self._request.model
-        messages = [*self._request.messages[:-1], *cast("list[AnyMessage]", prompt.to_messages())]
+        """Return the request with a step's prompt in place of the user's text; images and files stay beside it."""
+        model, (*before, question) = self._request.model, self._request.messages
+        *others, last = cast("list[AnyMessage]", prompt.to_messages())
+        content = question.content if isinstance(question.content, list) else []
+        beside = [block for block in content if isinstance(block, dict) and block.get("type") != "text"]
+        if beside:
+            text = last.content if isinstance(last.content, list) else [{"type": "text", "text": last.content}]
+            last = last.model_copy(update={"content": [*text, *beside]})
+        messages = [*before, *others, last]
         return self._request.override(messages=messages, model=model if shown else _hidden(model))
 
     def take(self, response: ModelResponse[Any]) -> BaseMessage:

@@ -174,6 +174,16 @@ async def test_the_options_are_the_chains(store: Any) -> None:
     assert (state["selfroute"]["route"], len(model.prompts)) == ("rag", 1)
 
 
+@MODES
+async def test_an_image_beside_the_question_is_sent_with_each_prompt(store: Any, awaited: bool) -> None:
+    agent, model = agent_of(store, {"draft": DRAFT, "whole": WHOLE})
+    image = {"type": "image_url", "image_url": {"url": "https://example.org/crane.png"}}
+    given = {"messages": [HumanMessage([{"type": "text", "text": QUESTION}, image])]}
+    await agent.ainvoke(given) if awaited else agent.invoke(given)
+    assert [prompt[-1].content[1:] for prompt in model.prompts] == [[image], [image]]
+    assert all(QUESTION in prompt[-1].text for prompt in model.prompts)
+
+
 async def test_the_wall_holds_and_models_are_the_agents(store: Any) -> None:
     theirs = chunks_of(text_of("Orrin"), source="secret.md")
     store.add_documents(theirs)
