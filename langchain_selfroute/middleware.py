@@ -79,13 +79,13 @@ class SelfRouteMiddleware(AgentMiddleware[SelfRouteState, Any, Any]):
             ConfigurationError: The parts cannot work together, or a model is passed: the agent has it.
         """
         super().__init__()
-        _refuse_models(options)
+        _refuse_options(options)
         self._chain = SelfRouteChain(retriever=retriever, llm=_NO_MODEL, documents=documents, **options)
 
     @classmethod
     def from_vectorstore(cls, vectorstore: VectorStore, **options: Any) -> Self:
         """Read a vector store, with the arguments of `SelfRouteChain.from_vectorstore` but for the model."""
-        _refuse_models(options)
+        _refuse_options(options)
         made = cls.__new__(cls)
         AgentMiddleware.__init__(made)
         made._chain = SelfRouteChain.from_vectorstore(vectorstore, _NO_MODEL, **options)  # noqa: SLF001
@@ -132,11 +132,14 @@ class SelfRouteMiddleware(AgentMiddleware[SelfRouteState, Any, Any]):
         return asking.answer(result, self._chain.source_key)
 
 
-def _refuse_models(options: Mapping[str, Any]) -> None:
+def _refuse_options(options: Mapping[str, Any]) -> None:
     for name in ("llm", "long_context_llm"):
         if name in options:
             msg = f"{name} is the agent's model: leave it out"
             raise ConfigurationError(msg)
+    if options.get("answerability") == "structured":
+        msg = "the agent's model replies in text: set answerability to 'text' or 'graded', not 'structured'"
+        raise ConfigurationError(msg)
 
 
 class _Through(RunnableBinding[Any, Any]):  # type: ignore[no-redef]

@@ -196,6 +196,8 @@ async def test_the_wall_holds_and_models_are_the_agents(store: Any) -> None:
         SelfRouteMiddleware(retriever=store.as_retriever(), documents=StoredDocuments(store), llm=model)
     with pytest.raises(ConfigurationError, match="llm is the agent's model: leave it out"):
         SelfRouteMiddleware.from_vectorstore(store, llm=model)
+    with pytest.raises(ConfigurationError, match="the agent's model replies in text: set answerability to 'text' or"):
+        SelfRouteMiddleware.from_vectorstore(store, answerability="structured")
 
 
 async def test_a_model_that_fails_fails_the_agent(store: Any) -> None:
