@@ -130,7 +130,7 @@ UNCOPIED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "documents that are fetched": (_fetched, STORED.format("Fetched")),
     "a retriever": (
-        lambda: SelfRouteQueryEngine(_locked(), documents=lambda query: [], llm=declining()),
+        lambda: SelfRouteQueryEngine(_locked(), documents=lambda nodes, query: [], llm=declining()),
         r"this SelfRouteQueryEngine .* its retriever \(ListRetriever\)",
     ),
     "a model": (lambda: a_chain(llm=ChatOpenAI(api_key="none")), r"this SelfRouteChain .* its llm \(ChatOpenAI\)"),
