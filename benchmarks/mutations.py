@@ -93,6 +93,9 @@ MUTATIONS = (
         "no second try with less", "selfroute/flow.py", "yield ReadDocuments(passages, too_long, step)", "()", CORE
     ),
     Mutation("any error is too long", "selfroute/calls/drivers.py", "call.is_too_long(error)", "True", CORE),
+    Mutation(
+        "a refusal may be too long", "selfroute/calls/drivers.py", "isinstance(error, NoReplyError)", "False", CORE
+    ),
     Mutation("a left stream goes on", "selfroute/calls/drivers.py", "await pieces.aclose()\n\n\n", "pass\n\n\n", CORE),
     Mutation(
         "an empty reply answers",

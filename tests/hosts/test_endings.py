@@ -58,7 +58,8 @@ def no_replies(where: str) -> Iterator[tuple[Reply, str, str]]:
         yield Reply("{}", call="search"), call, ""
     dropped = host == "langchain" and protocol == "openai" and mode in STREAMS  # by ChatOpenAI
     if protocol != "gemini" and not dropped:
-        yield Reply(refusal="I cannot help."), BY_ITSELF[protocol], "I cannot help."
+        refused = "The input is too long."  # and yet this is no error that less to read would help against
+        yield Reply(refusal=refused), BY_ITSELF[protocol], refused
 
 
 @everywhere
