@@ -31,7 +31,7 @@ class Tool:
     Attributes:
         about: What it is for.
         question: The argument that says what is looked for.
-        arguments: The type of each argument, its default (`...` if there is none), and what it means.
+        arguments: The type of each argument, its default (`...` if it must be given), and what it means.
     """
 
     about: str

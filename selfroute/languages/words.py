@@ -196,7 +196,7 @@ class Refusal:
         self.visible = re.compile(f"[^{NOISE}]" + (f"|{re.escape(bare[0])}" if bare else ""))
 
     def end_in(self, text: str, at: int) -> int | None:
-        """Return where the refusal that begins at `at` ends: -1 if there is none, None if `text` is still too short."""
+        """Return where the refusal that begins at `at` ends: -1 if none begins, None if `text` is still too short."""
         ends = [_end_of(form, text, at) for form in self._forms]
         return None if None in ends else max(end for end in ends if end is not None)
 

@@ -107,7 +107,7 @@ def test_the_page_is_read_by_keyboard(tab: Any, pages: dict[str, str]) -> None:
     assert tab.locator(opened).evaluate("(one) => one.open")
     tab.keyboard.press("ArrowUp")
     tab.keyboard.press("k")
-    tab.keyboard.press("k")  # there is none before the first
+    tab.keyboard.press("k")  # nothing comes before the first
     assert focused() == "Who chaired the meeting?"
     tab.keyboard.press("/")
     tab.keyboard.type("jk/")
