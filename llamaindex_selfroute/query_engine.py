@@ -283,12 +283,14 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine):
         return await super().aquery(str_or_query_bundle)
 
     @override
+    @internals.without_span
     def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
         bundle_of(query_bundle)  # before the retriever is asked; some of LlamaIndex's engines begin here
         with self._scoped():
             return super()._query(query_bundle)
 
     @override
+    @internals.without_span
     async def _aquery(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
         bundle_of(query_bundle)
         with self._scoped():

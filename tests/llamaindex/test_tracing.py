@@ -128,6 +128,7 @@ async def test_on_every_route_each_event_and_span_comes_once_under_one_root(
     below = [f"SelfRouteQueryEngine.{a}query", f"SelfRouteQueryEngine._{a}query", f"SelfRouteSynthesizer.{a}synthesize"]
     edges = {(below[0], below[1]), (below[1], f"ListRetriever.{a}retrieve"), (below[1], below[2])}
     assert edges | {(below[2], name) for name in model if not late} <= set(spans.edges)
+    assert sorted(name_of(span) for span in spans.all if name_of(span) in below) == sorted(below)
     (event,) = recording.events.of(SelfRouteDecisionEvent)
     assert event.span_id in {span.id_ for span in spans.all if name_of(span) == below[2]}
     assert json.loads(event.model_dump_json())["decision"] == asked.decision
