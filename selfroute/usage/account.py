@@ -158,7 +158,8 @@ class Account:
         self.usage += Usage.of(step, counts.with_cost(cost))
         if not counts.repeated:
             name = model.title if cost.dollars is not None else model.name or UNKNOWN
-            self._models[name] = self._models.get(name, NOTHING) + counts
+            before = self._models.get(name)
+            self._models[name] = before + counts if before else counts
         if self._trace:
             self._trace.add_call(step, counts, model)
 

@@ -104,11 +104,15 @@ class StepUsage:
 
     def with_estimates(self, *, prompt: str, reply: str, count: Callable[[str], int]) -> StepUsage:
         """Return the counts of a reply that was cut short: those that were reported by then, estimates for the rest."""
-        return replace(
-            self,
-            input_tokens=self.input_tokens or count(prompt),
-            output_tokens=max(self.output_tokens, count(reply)),
-            estimated=True,
+        return StepUsage(
+            self.input_tokens or count(prompt),
+            max(self.output_tokens, count(reply)),
+            self.cached_tokens,
+            True,
+            self.cache_write_tokens,
+            self.cost,
+            self.cache_write_1h_tokens,
+            self.repeated,
         )
 
     @property

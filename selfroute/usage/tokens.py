@@ -220,9 +220,10 @@ class LongContextEstimate:
             # The framework's cache of replies, if that is where this one came from, would have had the other one, too.
             reply = latest or NOTHING
             counts = StepUsage(only, reply.output_tokens, repeated=reply.repeated)
-            cost = prices.cost_of(priced, counts) if only else FREE
-            completed = usage.compared(only, cost)
-            return with_bounds(completed, counts, model=priced) if only else completed
+            if not only:
+                return usage.compared(only, FREE)
+            cost = prices.cost_of(priced, counts)
+            return usage.compared(only, cost, cost, _warm(counts, priced))
 
         completed = complete()
         account.usage = completed or usage.compared(usage.long_context_only, _UNMEASURED)
@@ -260,7 +261,10 @@ def with_bounds(usage: Usage, counts: StepUsage, *, model: PricedModel) -> Usage
         counts: What the long context alone takes.
         model: The model as which it is priced.
     """
-    read, written, repeated = counts.input_tokens, counts.output_tokens, counts.repeated
-    cold = prices.cost_of(model, StepUsage(read, written, repeated=repeated))
-    warm = prices.cost_of(model, StepUsage(read, written, cached_tokens=read, repeated=repeated))
-    return usage.compared(usage.long_context_only, usage.cost_long_context_only, cold, warm)
+    cold = prices.cost_of(model, StepUsage(counts.input_tokens, counts.output_tokens, repeated=counts.repeated))
+    return usage.compared(usage.long_context_only, usage.cost_long_context_only, cold, _warm(counts, model))
+
+
+def _warm(counts: StepUsage, model: PricedModel) -> Cost:
+    read = counts.input_tokens
+    return prices.cost_of(model, StepUsage(read, counts.output_tokens, read, repeated=counts.repeated))
