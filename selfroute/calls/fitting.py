@@ -75,9 +75,10 @@ class Fitting(Generic[Document]):
 
     def window(self, step: Route) -> int | None:
         """Return the window of a step's model in tokens; None if it is not known."""
-        if step not in self._windows:
-            self._windows[step] = self._host.window(step)
-        return self._windows[step]
+        model: Route = "rag" if self._host.one_model else step
+        if model not in self._windows:
+            self._windows[model] = self._host.window(model)
+        return self._windows[model]
 
     def count(self, step: Route) -> Count:
         """Return a function that counts tokens as the provider of a step does, by what was learned about it."""
