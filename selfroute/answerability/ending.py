@@ -153,7 +153,7 @@ def reason_in(report: Any) -> str | None:
     Args:
         report: A mapping or an object: a whole reply, a piece of a stream, or the metadata of a message.
     """
-    if type(report) is dict and _PLACES.isdisjoint(report):  # the common case, at the speed of a set
+    if report is None or (type(report) is dict and _PLACES.isdisjoint(report)):  # the common cases, at once
         return None
     choices = _look(report, "choices")
     if choices is not None:  # OpenAI's protocol

@@ -137,14 +137,14 @@ def _denial(text: str, refusal: Refusal, *, opening: Verdict | None) -> Verdict 
         opening: The verdict on the opening of the reply, if that denies.
     """
     from selfroute.languages.grammars import grammar  # noqa: PLC0415 - the rules take long to load
-    from selfroute.languages.notation import compile_rules  # noqa: PLC0415
+    from selfroute.languages.notation import NOTHING  # noqa: PLC0415
 
-    rules, nothing = grammar(), compile_rules([])
-    denying, answering, telling = rules.denials, rules.answers, nothing
+    rules = grammar()
+    denying, answering, telling = rules.denials, rules.answers, NOTHING
     at, begins, found = 0, 0, opening
     if opening:
         at = text.index(opening.evidence) + len(opening.evidence)
-        denying, answering, telling = nothing, nothing, rules.tells
+        denying, answering, telling = NOTHING, NOTHING, rules.tells
     for start, end, word in _words(text, at):
         if denying is rules.denials and not found:
             begins = start
@@ -152,7 +152,7 @@ def _denial(text: str, refusal: Refusal, *, opening: Verdict | None) -> Verdict 
                 return Verdict(declined=True, signal="sentinel", evidence=text[start:ended])
         answering, telling = answering.after(word), telling.after(word)
         if answering.matched or telling.matched:
-            found, denying, telling = None, nothing, nothing
+            found, denying, telling = None, NOTHING, NOTHING
         elif not found:
             denying = denying.after(word)
             if denying.matched:

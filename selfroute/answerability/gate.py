@@ -46,6 +46,7 @@ _TAG = re.compile(r"[a-zA-Z][^<>]{0,80}(?P<end>>|\Z)")
 _LAST_LATIN = "\u024f"
 # What a reasoning block starts with: an opening tag, or the closing tag of an empty block if the prompt opened it.
 _TAGS = "<think>", "<thinking>", "<thought>", "<reasoning>", "</think>"
+_BEGINNINGS = frozenset(tag[:end] for tag in _TAGS for end in range(len(tag) + 1))
 _END_TAG = re.compile(r"</(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
 _LONGEST_TAG = len("</reasoning>")
 
@@ -73,7 +74,7 @@ class ReasoningSplitter:
         if not self._inside:
             beginning = text.lstrip()[:_LONGEST_TAG].lower()
             self._inside = beginning.startswith(_TAGS)
-            if not (self._inside or final) and any(tag.startswith(beginning) for tag in _TAGS):
+            if beginning in _BEGINNINGS and not (self._inside or final):
                 if beginning:
                     self._pending, text = text, ""
                 return text, ""

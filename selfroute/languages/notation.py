@@ -209,3 +209,6 @@ def _words_of_entry(entry: str) -> tuple[str, ...]:
         return (entry,)
     words = words_of(entry)
     return (*words[:-1], words[-1] + "*") if entry.endswith("*") and words else tuple(words)
+
+
+NOTHING = compile_rules([])  # matches no text

@@ -91,6 +91,8 @@ def mark_of(gap: str, *, last: str, following: str, final: bool) -> str:
         the end of a sentence or line; `?` for a question mark that text follows; empty if there is no mark, or if more
         text could still change which one it is.
     """
+    if gap == " ":  # between most words
+        return ""
     first = gap.lstrip(" \"'*_`“”’)]）］」』")[:1]
     if (first and first in ",;—–([，、；（［【「『《") or gap.startswith((" - ", " -- ")):
         return ","
@@ -208,6 +210,8 @@ class Refusal:
 
 def _end_of(form: str, text: str, at: int) -> int | None:
     """Do as `Refusal.end_in`, for one form of the refusal; white space may be repeated."""
+    if text.startswith(form, at):
+        return at + len(form)
     matched = 0
     while matched < len(form):
         if at == len(text):
