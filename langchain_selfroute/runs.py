@@ -16,7 +16,6 @@ from langchain_core.runnables.config import (
     ensure_config,
     get_async_callback_manager_for_config,
     get_callback_manager_for_config,
-    patch_config,
     set_config_context,
 )
 from langchain_core.runnables.utils import AddableDict
@@ -190,7 +189,7 @@ def invoke(  # noqa: PLR0913 - what a run is made of
     manager = start(None, recorded_inputs(given), **_run_fields(name, config))
     try:
         call = make(manager=manager, config=config, streaming=False)
-        with set_config_context(patch_config(config, callbacks=manager.get_child())) as context:
+        with set_config_context({**config, "callbacks": manager.get_child()}) as context:
             result = context.run(perform, call)
     except BaseException as error:
         manager.on_chain_error(error)
@@ -214,7 +213,7 @@ async def ainvoke(  # noqa: PLR0913
     manager = await start(None, recorded_inputs(given), **_run_fields(name, config))
     try:
         call = make(manager=manager, config=config, streaming=False)
-        with set_config_context(patch_config(config, callbacks=manager.get_child())) as context:
+        with set_config_context({**config, "callbacks": manager.get_child()}) as context:
             result = await cancelled_once(context.run(asyncio.ensure_future, perform(call)))
     except BaseException as error:
         await manager.on_chain_error(error)
@@ -224,8 +223,8 @@ async def ainvoke(  # noqa: PLR0913
 
 
 def _run_fields(name: str, config: RunnableConfig) -> dict[str, Any]:
-    """Return the name and the id of the run, and remove the id from the config."""
-    return {"name": config.get("run_name") or name, "run_id": config.pop("run_id", None)}
+    """Remove the name and the id of the run from the config and return them."""
+    return {"name": config.pop("run_name", None) or name, "run_id": config.pop("run_id", None)}
 
 
 def stream(
