@@ -16,6 +16,8 @@ from llamaindex_selfroute.internals import pass_over
 from selfroute.usage.counts import Entry
 from selfroute.usage.ledger import Ledger
 
+_SILENT = frozenset([NullEventHandler])
+
 
 class SelfRouteDecisionEvent(BaseEvent):
     """The event that the route of a query is decided, sent before documents are read or text is shown.
@@ -147,7 +149,7 @@ def has_listener(dispatcher: Dispatcher) -> bool:
     """Return whether anybody handles the events of a dispatcher."""
     current: Dispatcher | None = dispatcher
     while current:
-        if any(type(handler) is not NullEventHandler for handler in current.event_handlers):
+        if not _SILENT.issuperset(map(type, current.event_handlers)):
             return True
         current = current.parent if current.propagate else None
     return False

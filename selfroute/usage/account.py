@@ -12,7 +12,7 @@ from typing import Any
 from selfroute.answerability.ending import DONE, Ending
 from selfroute.effects import Answer, Decided, Effect, Route
 from selfroute.usage import prices, telemetry
-from selfroute.usage.counts import NOTHING, Entry, Outcome, StepUsage, Usage
+from selfroute.usage.counts import NO_USAGE, NOTHING, Entry, Outcome, StepUsage, Usage
 from selfroute.usage.prices import UNKNOWN, PricedModel
 
 _logger = logging.getLogger(__name__)
@@ -107,7 +107,7 @@ class Account:
             retrieves: Whether retrieval is part of the question.
             parent_span: Returns the OpenTelemetry span that the question belongs to; by default it is the current one.
         """
-        self.usage = Usage()
+        self.usage = NO_USAGE
         self._models: dict[str, StepUsage] = {}  # of the calls that this account has seen
         self._earlier: Sequence[Route] = ()  # the steps that ran before
         self._models_before: Mapping[str, StepUsage] = {}

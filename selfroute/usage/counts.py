@@ -263,6 +263,9 @@ class Usage:
         return {name: value for name, value in about.items() if value}
 
 
+NO_USAGE = Usage()
+
+
 def _sum(left: StepUsage | None, right: StepUsage | None) -> StepUsage | None:
     if left is None or right is None:
         return left or right

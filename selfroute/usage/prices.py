@@ -51,14 +51,13 @@ class PricedModel:
     @classmethod
     def from_reported(cls, name: Any, provider: Any, url: Any = None) -> PricedModel:
         """Return the model that these values, as its client reports them, describe; ignore what is not text."""
-        stated, by, at = (value if isinstance(value, str) and value else None for value in (name, provider, url))
-        return cls(stated, by, at)
+        return cls(*[value if isinstance(value, str) and value else None for value in (name, provider, url)])
 
     def replied(self, answered: PricedModel) -> PricedModel:
         """Return the model that replied, as the reply states it: this one, a dated version of it, or a fallback."""
         models, name, said = (self, *self.fallbacks), answered.name, answered.provider
         if name is None:
-            return PricedModel(self.name, self.provider or said, self.url)
+            return self if self.provider or not said else PricedModel(self.name, said, self.url)
         named = [model for model in models if model.name and name.startswith(model.name)]
         known = max(named, key=lambda model: len(model.name or ""), default=None)
         if known:  # a client that builds on another client may report the other's provider
