@@ -213,12 +213,11 @@ class Gate:
         reader.read_from(start)
         while not (self._phrases and declining.matched):
             word = yield from reader.word(declining if self._phrases else label)
-            declining = declining.after(word)
-            label = label if label.dead else label.after(word)
+            declining, label = declining.after(word), label.after(word)
             held = declining if self._phrases else label
             if held.dead or (word == "$" and not held.matched):
                 return ANSWERED
-            answering = rules.answers if word == "." else answering if answering.dead else answering.after(word)
+            answering = rules.answers if word == "." else answering.after(word)
             if label.matched:
                 at = reader.at
                 visible = yield from reader.find(self._refusal.visible, at)

@@ -135,6 +135,8 @@ class State:
 
     def after(self, word: str) -> State:
         """Return the state after one more word or mark."""
+        if self.dead:
+            return self
         word = self._automaton.known(word)
         state = self._after.get(word)
         if state is None:
