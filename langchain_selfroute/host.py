@@ -372,8 +372,10 @@ class LangChainHost(Host[Document]):
 
 def _for_children(config: RunnableConfig) -> RunnableConfig:
     """Return the config without the keys that belong to the chain's own run."""
-    rest = {key: value for key, value in config.items() if key not in ("run_name", "run_id")}
-    return cast("RunnableConfig", rest)
+    rest: RunnableConfig = {**config}
+    rest.pop("run_name", None)
+    rest.pop("run_id", None)
+    return rest
 
 
 def _takes_string(retriever: Runnable[Any, Any]) -> bool:

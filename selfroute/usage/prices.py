@@ -51,7 +51,8 @@ class PricedModel:
     @classmethod
     def from_reported(cls, name: Any, provider: Any, url: Any = None) -> PricedModel:
         """Return the model that these values, as its client reports them, describe; ignore what is not text."""
-        return cls(*[value if isinstance(value, str) and value else None for value in (name, provider, url)])
+        stated, by, at = (value if isinstance(value, str) and value else None for value in (name, provider, url))
+        return cls(stated, by, at)
 
     def replied(self, answered: PricedModel) -> PricedModel:
         """Return the model that replied, as the reply states it: this one, a dated version of it, or a fallback."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import ceil
 from typing import TYPE_CHECKING
 
@@ -52,7 +53,7 @@ def count_tokens(text: str) -> int:
     """
     sample = _sample(text)
     encoded = sample.encode(errors="replace")
-    plain, spaces, small = (_count(encoded, kind) for kind in (_ASCII, _SPACES, _SMALL_LETTERS))
+    plain, spaces, small = map(partial(_count, encoded), (_ASCII, _SPACES, _SMALL_LETTERS))
     by_kind = _SPACE * spaces + _SMALL * small + _SIGN * (plain - spaces - small)
     tokens = max(_PROSE * plain, by_kind)
     if plain < len(encoded):
