@@ -218,13 +218,11 @@ class LongContextEstimate:
             if sizes is None:
                 return None
             only = self.tokens(sizes, rate, prompt=prompt, room=room, model=model)
-            # The framework's cache of replies, if that is where this one came from, would have had the other one, too.
-            reply = latest or NOTHING
-            counts = StepUsage(only, reply.output_tokens, repeated=reply.repeated)
             if not only:
                 return usage.compared(only, FREE)
-            cost = prices.cost_of(priced, counts)
-            return usage.compared(only, cost, cost, _warm(counts, priced))
+            # The framework's cache of replies, if that is where this one came from, would have had the other one, too.
+            cold, warm = _bounds(only, latest or NOTHING, priced)
+            return usage.compared(only, cold, cold, warm)
 
         completed = complete()
         account.usage = completed or usage.compared(usage.long_context_only, _UNMEASURED)
@@ -262,10 +260,13 @@ def with_bounds(usage: Usage, counts: StepUsage, *, model: PricedModel) -> Usage
         counts: What the long context alone takes.
         model: The model as which it is priced.
     """
-    cold = prices.cost_of(model, StepUsage(counts.input_tokens, counts.output_tokens, repeated=counts.repeated))
-    return usage.compared(usage.long_context_only, usage.cost_long_context_only, cold, _warm(counts, model))
+    cold, warm = _bounds(counts.input_tokens, counts, model)
+    return usage.compared(usage.long_context_only, usage.cost_long_context_only, cold, warm)
 
 
-def _warm(counts: StepUsage, model: PricedModel) -> Cost:
-    read = counts.input_tokens
-    return prices.cost_of(model, StepUsage(read, counts.output_tokens, read, repeated=counts.repeated))
+def _bounds(read: int, reply: StepUsage, model: PricedModel) -> tuple[Cost, Cost]:
+    """Return what it costs to read so many tokens for a reply if the provider's cache holds none of them, and all."""
+    cold = prices.cost_of(model, StepUsage(read, reply.output_tokens, repeated=reply.repeated))
+    if cold.dollars is None:  # as the other is then
+        return cold, cold
+    return cold, prices.cost_of(model, StepUsage(read, reply.output_tokens, read, repeated=reply.repeated))
