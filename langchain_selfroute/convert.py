@@ -83,32 +83,6 @@ def config_within(binding: Any, config: RunnableConfig | None) -> RunnableConfig
     return merge_configs(merged, *(made(merged) for made in binding.config_factories))
 
 
-def read(source: Source, given: dict[str, Any], config: RunnableConfig) -> list[Document]:
-    """Read the documents.
-
-    Args:
-        source: A list of documents, or a runnable or callable that takes `given`.
-        given: The chain's inputs and the `retrieved` passages.
-        config: The config of the run that reads the documents; the source's own runs become its children.
-
-    Returns:
-        The documents, best first.
-
-    Raises:
-        ReplyError: The source returned something else, or must be awaited.
-    """
-    if isinstance(source, list):
-        return source
-    return documents_of(call(source, given, config, name="documents"), "documents")
-
-
-async def aread(source: Source, given: dict[str, Any], config: RunnableConfig) -> list[Document]:
-    """Do as `read` does, asynchronously; a sync callable runs in a thread, so that it does not block the event loop."""
-    if isinstance(source, list):
-        return source
-    return documents_of(await acall(source, given, config), "documents")
-
-
 def call(supplied: Any, given: Any, config: RunnableConfig, *, name: str) -> Any:
     """Call a runnable or a callable.
 

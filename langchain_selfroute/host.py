@@ -102,7 +102,7 @@ class LangChainHost(Host[Document]):
         self._source: Any = parts.documents  # or the error that forbids reading them
         self._found: FoundHeard | None = None  # within a retriever that we do not know
         self._heard = TooLongHeard()  # within the latest call of a model
-        self._run: RunnableConfig | None = None  # that of the run which reads documents
+        self._run: Any = None  # manages the run which reads documents
         self._fix_retriever()
 
     def _fix_retriever(self) -> None:
@@ -165,15 +165,23 @@ class LangChainHost(Host[Document]):
 
     @override
     def read(self, passages: Sequence[Document]) -> Sequence[Document]:
-        return convert.read(self.source, *self._reading(passages))
+        source = self.source
+        if isinstance(source, list):
+            return source
+        return convert.documents_of(call(source, *self._reading(passages), name="documents"), "documents")
 
     @override
     async def aread(self, passages: Sequence[Document]) -> Sequence[Document]:
-        return await convert.aread(self.source, *self._reading(passages))
+        source = self.source
+        if isinstance(source, list):
+            return source
+        return convert.documents_of(await acall(source, *self._reading(passages)), "documents")
 
     def _reading(self, passages: Sequence[Document]) -> tuple[dict[str, Any], RunnableConfig]:
         """Return the input and the config of `documents`; a policy may read them before their step."""
-        return {**self.inputs, "retrieved": list(passages)}, self._run or self._child("read_documents")
+        run = self._run
+        config = {**self.config, "callbacks": run.get_child()} if run else self._child("read_documents")
+        return {**self.inputs, "retrieved": list(passages)}, config
 
     @contextmanager
     @override
@@ -182,7 +190,7 @@ class LangChainHost(Host[Document]):
         run = self.manager.get_child().on_chain_start(
             None, inputs_of_reading(self.question, effect), name="read_documents"
         )
-        self._run, read = {**self.config, "callbacks": run.get_child()}, list[Document]()
+        self._run, read = run, list[Document]()
         try:
             yield read
         except BaseException as error:
@@ -196,7 +204,7 @@ class LangChainHost(Host[Document]):
         run = await self.manager.get_child().on_chain_start(
             None, inputs_of_reading(self.question, effect), name="read_documents"
         )
-        self._run, read = {**self.config, "callbacks": run.get_child()}, list[Document]()
+        self._run, read = run, list[Document]()
         try:
             yield read
         except BaseException as error:
