@@ -212,8 +212,9 @@ class LlamaIndexHost(Host[NodeWithScore]):
     @override
     def announce(self, decided: Decided) -> None:
         """Send the `SelfRouteDecisionEvent`."""
-        decision = decided.decision.as_dict()
-        send(dispatcher, SelfRouteDecisionEvent, route=decided.route, decision=decision, span_id=self._span)
+        if has_listener(dispatcher):
+            decision = decided.decision.as_dict()
+            send(dispatcher, SelfRouteDecisionEvent, route=decided.route, decision=decision, span_id=self._span)
 
     @override
     def text_of(self, document: NodeWithScore | BaseNode) -> str:
