@@ -39,7 +39,7 @@ class Cost:
 
     def __add__(self, other: Cost) -> Cost:
         if self.dollars is None or other.dollars is None:
-            reasons = (cost.unknown for cost in (self, other) if cost.unknown)
+            reasons = filter(None, (self.unknown, other.unknown))
             return Cost(None, min(reasons))  # one of them, whatever the order of the sum
         return Cost(self.dollars + other.dollars)
 
