@@ -74,18 +74,20 @@ class ReasoningSplitter:
         if not self._inside:
             beginning = text.lstrip()[:_LONGEST_TAG].lower()
             self._inside = beginning.startswith(_TAGS)
-            if beginning in _BEGINNINGS and not (self._inside or final):
+            if not self._inside:
+                self.done = final or beginning not in _BEGINNINGS
+                if self.done:
+                    return "", text
                 if beginning:
                     self._pending, text = text, ""
                 return text, ""
-        end_tag = _END_TAG.search(text) if self._inside else None
-        self.done = bool(end_tag) or not self._inside
-        if not self.done:
-            at = len(text) if final else max(0, len(text) - _LONGEST_TAG)  # the end tag may have begun
-            self._pending = text[at:]
-            return text[:at], ""
-        at = end_tag.end() if end_tag else 0
-        return text[:at], text[at:]
+        end_tag = _END_TAG.search(text)
+        self.done = end_tag is not None
+        if end_tag:
+            return text[: end_tag.end()], text[end_tag.end() :]
+        at = len(text) if final else max(0, len(text) - _LONGEST_TAG)  # the end tag may have begun
+        self._pending = text[at:]
+        return text[:at], ""
 
 
 class Gate:
