@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from selfroute.usage.account import Account, Tally
 
 Document = TypeVar("Document")
-_NO_PROMPT = PromptSize(0, 0)
+_NO_PROMPT, _NO_MODEL = PromptSize(0, 0), PricedModel()
 FLIGHTS = Flights()
 """The questions of this process, whichever chain or engine asks them: what they share is the provider's cache."""
 
@@ -144,7 +144,7 @@ class Costs(Generic[Document]):
         self._host, self._settings, self._reading, self._fitting = host, settings, reading, fitting
         self._estimate, self._account = memory.estimate, account
         self.tally: Tally | None = None
-        self._answered_by = PricedModel()  # the model that replied last
+        self._answered_by = _NO_MODEL  # the model that replied last
         self._last: StepUsage | None = None  # what the latest call took
         self._open: Route | None = None  # the step whose reply is still open
         self._prompt: Prompt | None = None
