@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from selfroute.answerability import Verdict, declines_anywhere
@@ -164,7 +164,8 @@ class Answer:
         """
         whole = self.route == "long_context"
         answerable = self.answerable and not (whole and declines_anywhere(text, refusal))
-        return replace(self, text=text, answerable=answerable, finish_reason=finish_reason)
+        about = self.decision, self.passages, self.context
+        return Answer(text, self.route, answerable, *about, finish_reason, self.cited, self.is_open)
 
     def cited_as_dict(self, *, quoted: bool) -> dict[str, Any]:
         """Return where the answer stands, as chains and engines report it; empty if that was not asked for.
