@@ -31,9 +31,10 @@ def save(evaluation: Record, folder: str | Path) -> None:
     questions = browsed(evaluation)
     evaluation = replace(evaluation, excerpts=tuple(each for one in questions for each in one.places.excerpts))
     make_folder(folder / "tables")
-    save_results(evaluation, folder)
-    write(folder / "report.html", html(evaluation, questions=questions), errors="replace")
-    for table in tables(evaluation):
+    shown = list(tables(evaluation))
+    save_results(evaluation, folder, shown)
+    write(folder / "report.html", html(evaluation, questions=questions, tables=shown), errors="replace")
+    for table in shown:
         _write_csv(folder / "tables" / f"{table.name}.csv", [table.columns, *table.rows])
     looks = [{**fields_of(look), "passages": len(look.passages)} for look in evaluation.looks]
     for name, rows in (("results", list(result_rows(evaluation))), ("looks", looks)):

@@ -86,14 +86,15 @@ class Evaluation(Record):
         with _needing("the tables"):
             from selfroute.evaluation.tables import tables
 
-            return tables(self)
+            return list(tables(self))
 
     def __str__(self) -> str:
         """Return the verdict and the main table as plain text."""
         with _needing("showing an evaluation"):
             from selfroute.evaluation.show import as_plain
+            from selfroute.evaluation.tables import tables
 
-            return as_plain([*self.verdict().lines, ""], self.tables()[:1])
+            return as_plain([*self.verdict().lines, ""], [next(tables(self))])
 
     @property
     def frame(self) -> pd.DataFrame:

@@ -26,7 +26,7 @@ from selfroute.errors import InputError
 from selfroute.evaluation.looks import Excerpt, Failure, Look, OtherGrade, Passage
 from selfroute.evaluation.questions import Question
 from selfroute.evaluation.record import Record
-from selfroute.evaluation.tables import tables
+from selfroute.evaluation.table import Table
 from selfroute.evaluation.verdict import verdict
 from selfroute.kept import make, parse
 from selfroute.private import write
@@ -36,10 +36,10 @@ FILE = "results.json"
 _AGAIN = "evaluate again into that folder, which asks nothing anew"
 
 
-def save_results(evaluation: Record, folder: Path) -> None:
+def save_results(evaluation: Record, folder: Path, tables: Sequence[Table]) -> None:
     """Write `results.json` into a folder."""
     # Models do send lone surrogates, which UTF-8 cannot hold; escaped they are JSON.
-    written = json.dumps(_as_json(evaluation), ensure_ascii=False, allow_nan=False, indent=1)
+    written = json.dumps(_as_json(evaluation, tables), ensure_ascii=False, allow_nan=False, indent=1)
     write(folder / FILE, written, errors="backslashreplace")
 
 
@@ -84,7 +84,7 @@ def _look(row: dict[str, Any], texts: Sequence[str], where: str) -> Look:
     return replace(look, passages=tuple(Passage(texts[one["text"]], one["score"]) for one in row["passages"]))
 
 
-def _as_json(evaluation: Record) -> Any:
+def _as_json(evaluation: Record, tables: Sequence[Table]) -> Any:
     texts: dict[str, int] = {}
 
     def numbered(passage: Passage) -> dict[str, Any]:
@@ -97,7 +97,7 @@ def _as_json(evaluation: Record) -> Any:
             "settings": evaluation.settings,
             "stopped": evaluation.stopped,
             "verdict": verdict(evaluation).data(),
-            "tables": tables(evaluation),
+            "tables": tables,
             "questions": [replace(one, document=one.document and one.document_id) for one in evaluation.questions],
             "looks": looks,
             "failures": evaluation.failures,

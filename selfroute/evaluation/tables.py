@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from operator import add
 
@@ -21,12 +21,12 @@ from selfroute.evaluation.trials import frontier_of
 from selfroute.usage.counts import Usage
 
 
-def tables(evaluation: Record) -> list[Table]:
-    """Return all tables that an evaluation allows, the main one first."""
+def tables(evaluation: Record) -> Iterator[Table]:
+    """Yield all tables that an evaluation allows, the main one first."""
     compared = _Compared(evaluation)
-    found = [make(compared) for make in (main, own_metric, differences, abstention, frontier, parts, costs)]
-    found += [make(evaluation) for make in (judge_agreement, judged_sample, failures)]
-    return [table for table in found if table]
+    yield main(compared)
+    yield from filter(None, (make(compared) for make in (own_metric, differences, abstention, frontier, parts, costs)))
+    yield from filter(None, (make(evaluation) for make in (judge_agreement, judged_sample, failures)))
 
 
 class _Compared:

@@ -12,6 +12,7 @@ from selfroute.evaluation.looks import TITLES, Strategy
 from selfroute.evaluation.pages.browsing import Asked, browsed, page_values
 from selfroute.evaluation.pages.rendering import plain, render
 from selfroute.evaluation.record import Record
+from selfroute.evaluation.table import Table
 from selfroute.evaluation.tables import tables as tables_of
 from selfroute.evaluation.trials import Figures, frontier_of
 from selfroute.evaluation.verdict import Verdict
@@ -48,17 +49,19 @@ class Dot:
     at: float
 
 
-def html(evaluation: Record, *, questions: Sequence[Asked] | None = None) -> str:
+def html(evaluation: Record, *, questions: Sequence[Asked] | None = None, tables: Sequence[Table] | None = None) -> str:
     """Make the report.
 
     Args:
         evaluation: The evaluation.
         questions: What `browsed` returns; None to look for it.
+        tables: The tables that the evaluation allows; None to make them.
 
     Returns:
         The page, to be saved as UTF-8.
     """
-    verdict, tables, judge = verdict_on(evaluation), tables_of(evaluation), evaluation.settings.get("judge")
+    verdict, judge = verdict_on(evaluation), evaluation.settings.get("judge")
+    tables = list(tables_of(evaluation)) if tables is None else tables
     settings = {**evaluation.settings, "judge": judge and judge["model"]}
     return render(
         "report.html.jinja",
