@@ -136,6 +136,7 @@ def _mixture(vectors: _Floats, *, neighbours: int) -> list[list[int]]:
         # UMAP misses TensorFlow, which nothing here needs; graphs fall apart, and mixtures stop early.
         warnings.simplefilter("ignore")
         from sklearn.mixture import GaussianMixture  # type: ignore[import-untyped]  # noqa: PLC0415 - heavy
+        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # noqa: PLC0415
         from umap import UMAP  # type: ignore[import-untyped]  # noqa: PLC0415
 
         reducer = UMAP(
@@ -146,11 +147,12 @@ def _mixture(vectors: _Floats, *, neighbours: int) -> list[list[int]]:
             random_state=_SEED,
             n_jobs=1,
         )
-        reduced = np.asarray(reducer.fit_transform(vectors), dtype=np.float64)
-        mixtures = [
-            GaussianMixture(n_components=number, random_state=_SEED).fit(reduced)
-            for number in range(1, min(_MOST_CLUSTERS, count))
-        ]
+        with threadpool_limits(1):  # so little is computed at a time that threads would mostly wait for each other
+            reduced = np.asarray(reducer.fit_transform(vectors), dtype=np.float64)
+            mixtures = [
+                GaussianMixture(n_components=number, random_state=_SEED).fit(reduced)
+                for number in range(1, min(_MOST_CLUSTERS, count))
+            ]
     best = min(mixtures, key=lambda mixture: float(mixture.bic(reduced)))
     return members_of(best.predict_proba(reduced))
 
