@@ -11,7 +11,7 @@ from llama_index.core.llms.callbacks import llm_completion_callback
 from pydantic import Field
 from typing_extensions import override
 
-from selfroute.demo import recorded
+from selfroute.demo import recorded, vectors
 from selfroute.demo.reader import NAME, REFUSAL, THRESHOLD, StandInReply, reply
 from selfroute.demo.weights import weights
 
@@ -30,6 +30,22 @@ def load_embeddings(name: str | None = None) -> BaseEmbedding:
     with weights(name) as path:
         # The model's own maximum length, and the usual cache folder.
         return HuggingFaceEmbedding(path, max_length=None, cache_folder=HF_HUB_CACHE, embed_batch_size=_BATCH)
+
+
+class ShippedVectors(BaseEmbedding):
+    """The vectors that come with the package, for LlamaIndex: see `selfroute.demo.vectors.ShippedVectors`."""
+
+    @override
+    def _get_query_embedding(self, query: str) -> list[float]:
+        return vectors.ShippedVectors().embed_query(query)
+
+    @override
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        return self._get_query_embedding(query)
+
+    @override
+    def _get_text_embedding(self, text: str) -> list[float]:
+        return self._get_query_embedding(text)
 
 
 class _StandIn(CustomLLM):

@@ -10,6 +10,7 @@ from command_parts import Run
 from selfroute.demo import with_langchain, with_llamaindex
 from selfroute.demo.corpus import DemoQuestion, load_questions
 from selfroute.demo.recorded import hash_of, load_recording
+from selfroute.demo.vectors import ShippedVectors
 from selfroute.errors import InputError
 from selfroute.evaluation import Evaluation, Question
 from selfroute.evaluation.judging import Sheet
@@ -78,6 +79,13 @@ async def test_each_framework_gives_the_recorded_reply_whole_and_in_pieces_sync_
     ]
     assert set(replies) == {"The Alderman"}
     assert chat.differing == completion.differing == {QUESTION.id}
+
+
+async def test_both_frameworks_find_by_the_shipped_vectors() -> None:
+    shipped, found = ShippedVectors().embed_query(QUESTION.question), with_llamaindex.ShippedVectors()
+    assert await found.aget_query_embedding(QUESTION.question) == found.get_text_embedding(QUESTION.question) == shipped
+    with pytest.raises(InputError, match="no vector of 'Who\\?'"):
+        found.get_query_embedding("Who?")
 
 
 @pytest.mark.parametrize(("template", "step"), [(RAG, "rag"), (GRADED, "graded"), (LONG_CONTEXT, "long_context")])
