@@ -11,7 +11,7 @@ VENV_OLDEST ?= .venv-oldest
 PYTHONS ?= python3.10 python3.11 python3.12 python3.13 python3.14
 # The versions that the wheel is tried with, on each of them; `make release CONSTRAINTS=` takes the newest.
 CONSTRAINTS ?= constraints.txt
-# In as many processes as there are processors, in an order that is drawn anew; the first lines say how to draw it again.
+# In one process more than there are processors, in an order that is drawn anew; the first lines say how to draw it again.
 PARALLEL := --numprocesses auto --dist worksteal
 # Every example of each property.
 WHOLE := --hypothesis-profile matrix
@@ -36,7 +36,7 @@ endef
 export RUN_NOTEBOOK
 
 .DEFAULT_GOAL := help
-.PHONY: help demo paper test test-matrix test-all test-browser test-real test-oldest test-pythons test-ray lint bench notebooks pictures docs dist release clean
+.PHONY: help demo paper test test-matrix test-all test-browser test-real test-oldest test-pythons test-ray lint bench notebooks pictures docs dist release clean style mypy pyright imports
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -75,10 +75,19 @@ test-ray: $(VENV)/.ray ## Run the tests of examples/bulk_ray.py, which start and
 	$(BIN)/python -m pytest tests/docs/test_bulk_ray.py
 
 lint: $(VENV)/.lint ## Check style, types and who imports whom
+	$(MAKE) --no-print-directory --jobs --output-sync style mypy pyright imports
+
+style:
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+mypy:
 	$(BIN)/mypy
+
+pyright:
 	$(BIN)/pyright --pythonpath $(BIN)/python
+
+imports:
 	$(BIN)/lint-imports
 
 paper: $(VENV)/.torch ## Run the study of the papers on the shipped documents, without a key

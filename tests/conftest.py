@@ -16,6 +16,13 @@ from loopback import LoopbackServer
 lanes.load_profile()
 os.environ.setdefault("ANONYMIZED_TELEMETRY", "False")  # Chroma allows one setting in a process
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # there are processes for all processors: more threads only wait
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Run one process more than there are processors: each waits a third of its time, for a server or a program."""
+    return (os.cpu_count() or 1) + 1
 
 
 @pytest.hookimpl(tryfirst=True)
