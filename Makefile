@@ -82,7 +82,7 @@ style:
 	$(BIN)/ruff format --check .
 
 mypy:
-	$(BIN)/mypy
+	$(BIN)/mypy --num-workers auto
 
 pyright:
 	$(BIN)/pyright --pythonpath $(BIN)/python

@@ -30,7 +30,7 @@ def weights(name: str | None) -> Iterator[str]:
         from transformers.utils import logging  # noqa: PLC0415 - it takes seconds, while the caller shows progress
     except ImportError as error:
         raise ConfigurationError(MISSING) from error
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    logging.disable_progress_bar()
     is_default = name in (None, _ALSO, DEFAULT_EMBEDDINGS)
     path = (is_default and _installed_weights()) or name or DEFAULT_EMBEDDINGS
     try:
