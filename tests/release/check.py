@@ -4,8 +4,8 @@
 
 Each extra is installed into a virtual environment of its own, where its program of `programs/` does what a user of it
 does. Interpreters that are not there are left out. The extras that bring hundreds of megabytes along are installed only
-for the one that runs this, and resolved for the others. For `AHEAD` all are resolved, out of wheels alone. It ends with
-exit code 1 if anything is wrong.
+for the one that runs this, and resolved for the others. For `AHEAD`, if it is not here, they are resolved
+together, out of wheels alone. It ends with exit code 1 if anything is wrong.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import threading
 import zipfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -48,6 +49,9 @@ HEAVY = {
     "langchain_milvus": "[langchain-milvus]",
     "llamaindex_milvus": "[llamaindex-milvus]",
 }
+APART = "llamaindex_milvus"  # needs another pymilvus than langchain_milvus
+_TOGETHER = [extra.strip("[]") for name, extra in {**LIGHT, **HEAVY}.items() if extra and name != APART]
+RESOLVED = {APART: HEAVY[APART], "the others": f"[{','.join(_TOGETHER)}]"}
 AHEAD = "3.14"
 """A Python that need not be here."""
 _NO_ADDRESS = "The package has no URLs, and its description no links that work: set SELFROUTE_REPOSITORY to publish it."
@@ -69,30 +73,31 @@ def main() -> int:
     for problem in problems:
         print("FAILED", problem)
     environment = settings(args.constraint)
+    compiled = tempfile.TemporaryDirectory()
     here = f"{sys.version_info.major}.{sys.version_info.minor}"
     pythons = {here: sys.executable} | {version: path for path in args.pythons if (version := version_of(path))}
     trials = [
         (version, python, name)
         for version, python in {**pythons, AHEAD: pythons.get(AHEAD)}.items()
-        for name in {**LIGHT, **HEAVY}
+        for name in ({**LIGHT, **HEAVY} if python else RESOLVED)
     ]
 
     def tried(trial: tuple[str, str | None, str]) -> str | None:
         """Try an extra with a Python; return how it failed."""
         version, python, name = trial
-        extras = {**LIGHT, **HEAVY}[name]
+        extras = {**LIGHT, **HEAVY, **RESOLVED}[name]
         try:
             if python is None:
                 resolve_ahead(f"selfroute{extras} @ {wheel.as_uri()}", environment)
             elif name in HEAVY and version != here:
                 resolve(f"{wheel}{extras}", python, environment)
             else:
-                check(f"{wheel}{extras}", HERE / "programs" / f"{name}.py", python, environment)
+                check(f"{wheel}{extras}", HERE / "programs" / f"{name}.py", python, environment, Path(compiled.name))
         except FailedError as error:
             return str(error)
         return None
 
-    with ThreadPoolExecutor(os.cpu_count()) as at_once:
+    with compiled, ThreadPoolExecutor(os.cpu_count()) as at_once:
         for (version, _, name), failed in zip(trials, at_once.map(tried, trials), strict=True):
             if failed is not None:
                 problems.append(f"{version} {name}")
@@ -177,16 +182,19 @@ def version_of(python: str) -> str | None:
     return done.stdout.strip() if done and done.returncode == 0 else None
 
 
-def check(requirement: str, program: Path, python: str, environment: dict[str, str]) -> None:
-    """Install a requirement into a new virtual environment and run a program there, which sees nothing else."""
+def check(requirement: str, program: Path, python: str, environment: dict[str, str], kept: Path) -> None:
+    """Install a requirement into a new virtual environment and run a program there, which sees nothing else.
+
+    What Python compiles is kept, since the next environment of this thread has the same path.
+    """
+    venv = kept / threading.current_thread().name
+    inside = str(venv / "bin" / "python")
     with tempfile.TemporaryDirectory() as scratch:
-        venv = Path(scratch, "venv")
-        inside = str(venv / "bin" / "python")
         for command in (
-            ["uv", "venv", "--python", python, str(venv)],
+            ["uv", "venv", "--clear", "--python", python, str(venv)],
             ["uv", "pip", "install", "--python", inside, requirement],
             ["uv", "pip", "check", "--python", inside],
-            [inside, "-I", str(program)],
+            [inside, "-I", "-X", f"pycache_prefix={kept / 'compiled'}", str(program)],
         ):
             run(command, scratch, environment)
 
