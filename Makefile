@@ -134,29 +134,34 @@ $(VENV)/.demo: pyproject.toml constraints.txt | $(VENV)/.pip
 	$(INSTALL) --editable '.[cli]'
 	@touch $@
 
-$(VENV)/.test: pyproject.toml constraints.txt | $(VENV)/.pip
+# The groups ask for extras of the project itself, which is then there.
+$(VENV)/.self: pyproject.toml constraints.txt | $(VENV)/.pip
+	$(INSTALL) --editable .
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.self
 	@echo "Installing into $(VENV), some 290 MB; the first time takes a minute or two ..."
-	$(INSTALL) --editable . --group test
+	$(INSTALL) --group test
 	@touch $@
 
 $(VENV)/.test-all: $(VENV)/.test
 	@echo "Installing torch, LanceDB and Milvus, too ..."
 	@$(CPU_TORCH)
-	$(INSTALL) --editable . --group test-all
+	$(INSTALL) --group test-all
 	@touch $@
 
 $(VENV)/.torch: $(VENV)/.test
 	@$(CPU_TORCH)
-	$(INSTALL) --editable . --group torch
+	$(INSTALL) --group torch
 	@touch $@
 
 $(VENV)/.test-browser $(VENV)/.test-real $(VENV)/.ray: $(VENV)/.test
-	$(INSTALL) --editable . --group $(@F:.%=%)
+	$(INSTALL) --group $(@F:.%=%)
 	@touch $@
 
-$(VENV)/.lint: pyproject.toml constraints.txt | $(VENV)/.pip
+$(VENV)/.lint: $(VENV)/.self
 	@$(CPU_TORCH)
-	$(INSTALL) --editable . --group test --group torch --group lint
+	$(INSTALL) --group test --group torch --group lint
 	@touch $@ $(VENV)/.test $(VENV)/.torch
 
 $(VENV_OLDEST)/.test: pyproject.toml requirements-oldest.txt | $(VENV_OLDEST)/.pip
@@ -165,6 +170,6 @@ $(VENV_OLDEST)/.test: pyproject.toml requirements-oldest.txt | $(VENV_OLDEST)/.p
 		--requirement requirements-oldest.txt --editable '.[langchain,llamaindex]'
 	@touch $@
 
-$(VENV)/.docs $(VENV)/.pictures $(VENV)/.release: pyproject.toml constraints.txt | $(VENV)/.pip
-	$(INSTALL) --editable . --group $(@F:.%=%)
+$(VENV)/.docs $(VENV)/.pictures $(VENV)/.release: $(VENV)/.self
+	$(INSTALL) --group $(@F:.%=%)
 	@touch $@
