@@ -232,3 +232,11 @@ async def test_each_question_of_a_batch_ends_as_alone_and_has_a_tree(scenario: S
     assert sorted(run.inputs["input"] for run in tracer.roots) == ["a", "b", "c"]
     assert len(tracer.events) >= 3
     assert tracer.open_runs == []
+
+
+@every_mode
+async def test_the_name_of_a_run_is_that_of_no_run_inside(mode: str) -> None:
+    asking = RunnableLambda(lambda _: True)  # a policy may ask a model of its own
+    tracer = await trace(a_chain(escalation=lambda case: asking.invoke(case.question)), mode, run_name="mine")
+    names = [name for what, name in tracer.log if what == "start"]
+    assert (names[0], names.count("mine"), "RunnableLambda" in names) == ("mine", 1, True)

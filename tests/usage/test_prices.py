@@ -203,6 +203,7 @@ CLAUDE = PricedModel("claude-3-5-haiku-latest", "anthropic", "https://api.anthro
         ([HOSTED, MINI_HOSTED], PricedModel("gpt-4o-mini", "openai"), MINI_HOSTED),
         ([CLAUDE, AT_HOME], PricedModel("llama", "openai"), replace(AT_HOME, name="llama")),
         ([PricedModel()], PricedModel("gpt-4o", "openai"), PricedModel("gpt-4o", "openai")),
+        ([PricedModel("gpt-4o")], PricedModel(None, "openai"), PricedModel("gpt-4o", "openai")),
     ],
 )
 def test_a_reply_is_priced_where_the_model_that_gave_it_is_called(
