@@ -75,7 +75,7 @@ test-ray: $(VENV)/.ray ## Run the tests of examples/bulk_ray.py, which start and
 	$(BIN)/python -m pytest tests/docs/test_bulk_ray.py
 
 lint: $(VENV)/.lint ## Check style, types and who imports whom
-	$(MAKE) --no-print-directory --jobs --output-sync style mypy pyright imports
+	$(MAKE) --no-print-directory --jobs $(if $(filter output-sync,$(.FEATURES)),--output-sync) style mypy pyright imports
 
 style:
 	$(BIN)/ruff check .
