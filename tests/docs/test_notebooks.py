@@ -109,6 +109,11 @@ def test_a_notebook_says_first_that_the_replies_are_recorded_and_that_one_line_p
     assert "# your model instead: " in line
 
 
+def test_one_notebook_alone_loads_a_model_for_its_vectors() -> None:
+    sources = {path.stem: path.read_text("utf-8") for path in NOTEBOOKS}
+    assert [name for name, source in sources.items() if "load_embeddings" in source] == ["03_composing"]
+
+
 @named
 def test_every_prompt_of_a_notebook_was_recorded(path: Path) -> None:
     *_, last = [line for line in shown(path.name).splitlines() if line]
