@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 Document = TypeVar("Document")
 _LONG = 50_000  # characters; citing from fewer takes some milliseconds
+_LONG_REPLY = 2_000  # characters; judging fewer does
 _REPLY = "The report does not say. It covers 2024."
 
 
@@ -255,6 +256,16 @@ class Call(Generic[Document]):
         policy, host = self.settings.escalation, self.host
         return Escalation(policy, host, reading=self.reading, costs=self.costs, account=self.account)
 
+    def ended(self, answer: Answer, text: str) -> Answer:
+        """Return the answer with its whole text, judged as a whole."""
+        return answer.ended(text, finish_reason=self.ending.reason, refusal=self.refusal)
+
+    async def aended(self, answer: Answer, text: str) -> Answer:
+        """Do as `ended` does, asynchronously: a long reply would block the event loop."""
+        if len(text) > _LONG_REPLY:
+            return await asyncio.to_thread(self.ended, answer, text)
+        return self.ended(answer, text)
+
     def cite(self, answer: Answer) -> Answer:
         """Return the answer with its citations, if `citations=True`."""
         if not self.settings.citations:
@@ -272,7 +283,8 @@ class Call(Generic[Document]):
 
     async def acite(self, answer: Answer) -> Answer:
         """Do as `cite` does, asynchronously: a long text would block the event loop."""
-        if self.settings.citations and self.reading.length(answer.context) > _LONG:
+        long = len(answer.text) > _LONG_REPLY or self.reading.length(answer.context) > _LONG
+        if self.settings.citations and long:
             return await asyncio.to_thread(self.cite, answer)
         return self.cite(answer)
 

@@ -93,7 +93,7 @@ def stream(flow: Flow, call: Call[Any]) -> Generator[Item, None, None]:  # noqa:
                 for piece in filter(None, pieces):
                     shown.append(piece)
                     yield piece
-                effect = effect.ended("".join(shown), finish_reason=call.ending.reason, refusal=call.refusal)
+                effect = call.ended(effect, "".join(shown))
             effect = call.cite(effect)
             with suppress(Exception):  # an error in measuring must not cost the answer
                 call.complete_usage(effect)
@@ -143,7 +143,7 @@ async def astream(flow: Flow, call: Call[Any]) -> AsyncGenerator[Item, None]:  #
                     if piece:
                         shown.append(piece)
                         yield piece
-                effect = effect.ended("".join(shown), finish_reason=call.ending.reason, refusal=call.refusal)
+                effect = await call.aended(effect, "".join(shown))
             effect = await call.acite(effect)
             with suppress(Exception):  # an error in measuring must not cost the answer
                 call.complete_usage(effect)

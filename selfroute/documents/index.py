@@ -21,6 +21,7 @@ _MOST = 150_000_000  # bytes of all that is kept: English of ten million charact
 _PER_SENTENCE, _PER_SECTION, _PER_STEM, _PER_PLACE = 240, 160, 130, 8  # bytes, as measured; most are of small objects
 _SHORT = 4_000  # characters; a short text is taken apart in less than a millisecond
 _SHORTEST_STEM = 3
+_LONGEST_KEPT = 60  # characters
 _VOICED = "\u3099\u309a"  # Japanese marks, which stand apart from their characters in decomposed text
 _SUFFIXES = ("ing", "ed", "ly", "e")
 
@@ -164,8 +165,12 @@ def _stems(word: str) -> set[str]:
     return found
 
 
-@lru_cache(20_000)
 def _stem(word: str) -> str:
+    """Return the stem of a word, kept unless it is so long that it is no word."""
+    return _kept_stem(word) if len(word) <= _LONGEST_KEPT else _stem_of(word)
+
+
+def _stem_of(word: str) -> str:
     word = word.replace("-\n", "").strip("_")
     if len(word) <= _SHORTEST_STEM or word[-1] in "0123456789":
         return word.replace(",", "")
@@ -176,6 +181,9 @@ def _stem(word: str) -> str:
             if word.endswith(suffix) and len(word) > len(suffix) + _SHORTEST_STEM:
                 return word[: -len(suffix)]
     return word
+
+
+_kept_stem = lru_cache(20_000)(_stem_of)
 
 
 class _Kept:

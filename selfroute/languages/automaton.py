@@ -183,13 +183,19 @@ class Automaton:
         """
         self._words = frozenset(words)
         self._stems = frozenset(word[:-1] for word in self._words if word.endswith("*") and word != CHARACTER)
+        self._longest = max(map(len, self._words), default=0)
         self._places: dict[tuple[Pattern, _Place | None], _Place] = {}
         self._states: dict[frozenset[_Place | None], State] = {}
         self._symbols: dict[str, str] = {}  # of the words met so far
         self.start = self.state(frozenset([self.place(pattern, None)]))
 
     def known(self, word: str) -> str:
-        """Return the symbol for a word: the word if it is named, else its longest stem, else that of any word."""
+        """Return the symbol for a word: the word if it is named, else its longest stem, else that of any word.
+
+        What is longer than all that is named is told apart by its beginning alone, and only that is kept: a reply that
+        runs on without a space is one word.
+        """
+        word = word[: self._longest + 1]
         symbol = self._symbols.get(word)
         if symbol is None:
             if len(self._symbols) >= _MOST_SYMBOLS:

@@ -17,6 +17,7 @@ import llamaindex_parts
 from both_parts import EVERYWHERE, LANGCHAIN, LLAMAINDEX, Outcome, Pipeline, Text, awaited, everywhere, model, pipeline
 from llamaindex_selfroute import citation_nodes
 from scenarios import QUESTION, WHOLE, Pieces
+from selfroute.answerability import declines_anywhere
 from selfroute.citations import cite
 from selfroute.policies import Never
 from steering import RUNG, UNANSWERABLE, long_text
@@ -189,6 +190,27 @@ async def test_a_long_document_is_looked_through_beside_the_event_loop(
         found = await asked(where, Cited("", UNANSWERABLE, ("Ms Okafor.",), CHAIRED, documents=(("May", MAY + more),)))
         assert found.citations[0]["text"] == CHAIRED[1]
         assert (threads.pop() is not current_thread()) is beside
+
+
+@awaited
+async def test_a_long_reply_is_judged_and_looked_up_beside_the_event_loop(
+    where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[Any] = []
+
+    def spy_on(place: str, does: Any) -> None:
+        def spying(*args: Any, **options: Any) -> Any:
+            threads.append(current_thread())
+            return does(*args, **options)
+
+        monkeypatch.setattr(place, spying)
+
+    spy_on("selfroute.citations.cite", cite)
+    spy_on("selfroute.effects.declines_anywhere", declines_anywhere)
+    for more, beside in (("", False), (" Tea was served." * 200, True)):
+        threads.clear()
+        await asked(where, Cited("", UNANSWERABLE, ("Ms Okafor.", more), CHAIRED))
+        assert [thread is not current_thread() for thread in threads] == [beside, beside]
 
 
 @everywhere
