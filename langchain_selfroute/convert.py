@@ -18,7 +18,7 @@ from selfroute.calls.first_step import check_json
 from selfroute.calls.host import items_of
 from selfroute.calls.row import row_errors
 from selfroute.documents import overflow
-from selfroute.documents.rebuild import labelled_with
+from selfroute.documents.label import KEY, label_in, labelled_with
 from selfroute.effects import ReadDocuments
 from selfroute.errors import InputError, ReplyError
 from selfroute.usage.values import named
@@ -140,14 +140,8 @@ def documents_of(found: Any, what: str) -> list[Document]:
 
 def labelled(document: Document, text: str, /, **label: Any) -> Document:
     """Return a copy of a document with another text and with this label in `metadata["selfroute"]`."""
-    how = labelled_with(label_of(document), label)
-    return Document(page_content=text, metadata={**document.metadata, "selfroute": how}, id=document.id)
-
-
-def label_of(document: Document) -> Mapping[str, Any]:
-    """Return how a document was assembled, from `metadata["selfroute"]`; empty if that is missing or not ours."""
-    label = document.metadata.get("selfroute")
-    return label if isinstance(label, Mapping) else {}
+    how = labelled_with(label_in(document.metadata, document.page_content), label, text)
+    return Document(page_content=text, metadata={**document.metadata, KEY: how}, id=document.id)
 
 
 def inputs_of_reading(question: str, effect: ReadDocuments) -> dict[str, Any]:
@@ -160,7 +154,8 @@ def outputs_of_reading(read: Sequence[Document], source_of: Callable[[Document],
     """Return the outputs that a run which reads documents records: their names and lengths, but no text."""
     return {
         "documents": [
-            {"source": str(source_of(one) or ""), "characters": len(one.page_content), **label_of(one)} for one in read
+            {"source": str(source_of(one) or ""), "characters": len(one.page_content), **label_in(one.metadata)}
+            for one in read
         ]
     }
 

@@ -22,12 +22,10 @@ from typing_extensions import override
 from selfroute.calls.first_step import check_json
 from selfroute.calls.host import check_question, items_of
 from selfroute.calls.row import row_errors
-from selfroute.documents.rebuild import labelled_with
+from selfroute.documents.label import KEY, label_in, labelled_with
 from selfroute.errors import ConfigurationError
 from selfroute.prompts import check_asks_for_numbers, documents_in, in_prompt
 from selfroute.usage.values import fields, named, optional, text, texts
-
-LABEL = "selfroute"  # the key in a document's metadata that says how it was assembled
 
 _CITED = re.compile(r"Source \d+:\n")  # what LlamaIndex's CitationQueryEngine puts before the nodes that it retrieves
 
@@ -140,7 +138,7 @@ def _name(node: BaseNode) -> str | None:
 
 
 def _visible(node: BaseNode) -> dict[str, Any]:
-    hidden = {LABEL, *node.excluded_llm_metadata_keys}
+    hidden = {KEY, *node.excluded_llm_metadata_keys}
     return {key: value for key, value in node.metadata.items() if key not in hidden}
 
 
@@ -225,26 +223,29 @@ class WholeDocument(NodeWithScore):
         return self.text
 
 
-def labelled(item: BaseNode | NodeWithScore, /, **label: Any) -> WholeDocument:
-    """Return a copy whose metadata says how the document was assembled, hidden from models and embeddings."""
+def labelled(item: BaseNode | NodeWithScore, text: str | None = None, /, **label: Any) -> WholeDocument:
+    """Return a copy, with another text if there is one, whose metadata says how the document was assembled.
+
+    That is hidden from models and embeddings.
+    """
     node, score = (item.node, item.score) if isinstance(item, NodeWithScore) else (item, None)
-    known = node.metadata.get(LABEL)
-    how = labelled_with(known if isinstance(known, Mapping) else {}, label)
+    whole = node.get_content()
+    how = labelled_with(label_in(node.metadata, whole), label, whole if text is None else text)
     copy = node.model_copy(
         update={
-            "metadata": {**node.metadata, LABEL: how},
-            "excluded_llm_metadata_keys": [*dict.fromkeys([*node.excluded_llm_metadata_keys, LABEL])],
-            "excluded_embed_metadata_keys": [*dict.fromkeys([*node.excluded_embed_metadata_keys, LABEL])],
+            "metadata": {**node.metadata, KEY: how},
+            "excluded_llm_metadata_keys": [*dict.fromkeys([*node.excluded_llm_metadata_keys, KEY])],
+            "excluded_embed_metadata_keys": [*dict.fromkeys([*node.excluded_embed_metadata_keys, KEY])],
         }
     )
+    if text is not None:
+        copy.set_content(text)
     return WholeDocument(node=copy, score=score)
 
 
 def trimmed(item: NodeWithScore, text: str, /, **label: Any) -> NodeWithScore:
     """Return a copy of a document with another text and with this label in `metadata["selfroute"]`."""
-    copy = labelled(item, **label)
-    copy.node.set_content(text)
-    return copy
+    return labelled(item, text, **label)
 
 
 def node_as_json(found: NodeWithScore) -> dict[str, Any]:

@@ -15,10 +15,10 @@ from llama_index.core.base.response.schema import (
 from llama_index.core.schema import NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
 from typing_extensions import override
 
-from llamaindex_selfroute.convert import LABEL
 from llamaindex_selfroute.host import QueryCall
 from selfroute.calls.drivers import Item, arun, astream, run, stream
 from selfroute.calls.first_step import KeptStep
+from selfroute.documents.label import KEY
 from selfroute.effects import Answer, Decided
 
 More = Iterable[NodeWithScore]
@@ -201,7 +201,7 @@ def _citation_node(citation: dict[str, Any], sources: list[NodeWithScore]) -> No
         text=citation["text"],
         start_char_idx=citation["start"],
         end_char_idx=citation["end"],
-        metadata={key: value for key, value in of.metadata.items() if key != LABEL} | page,
+        metadata={key: value for key, value in of.metadata.items() if key != KEY} | page,
         excluded_llm_metadata_keys=of.excluded_llm_metadata_keys,
         excluded_embed_metadata_keys=of.excluded_embed_metadata_keys,
         relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=citation["source"])},

@@ -21,7 +21,8 @@ from langchain_selfroute.stored.searches import Limits, RetrieverScope, is_empty
 from langchain_selfroute.stored.stores import Fetch
 from selfroute.documents.access import Access, RetrievedChunk, StoredChunk, Wall, frozen, is_same
 from selfroute.documents.chunks import Chunk
-from selfroute.documents.rebuild import RebuiltDocument, original_label, rebuild
+from selfroute.documents.label import KEY, Label, original_label
+from selfroute.documents.rebuild import RebuiltDocument, rebuild
 from selfroute.documents.stored import ScopedDocuments, StoredReader
 from selfroute.errors import ConfigurationError, DocumentNotFoundError
 
@@ -228,11 +229,11 @@ class StoredDocuments(StoredReader[Document, Document]):
     @override
     def _original(self, source: Any, passages: Sequence[Document]) -> Document | None:
         found = self.docstore.mget([source])[0] if self.docstore else None
-        return None if found is None else _labelled(documents_of([found], "docstore")[0], original_label())
+        return None if found is None else _as_original(documents_of([found], "docstore")[0])
 
     @override
     def _document(self, source: Any, rebuilt: RebuiltDocument, fields: Mapping[str, Any]) -> Document:
-        return Document(rebuilt.text, metadata={**fields["metadata"], "selfroute": rebuilt.label()})
+        return Document(rebuilt.text, metadata={**fields["metadata"], KEY: rebuilt.label()})
 
     @override
     def _alone(self, passage: Document) -> Document:
@@ -267,8 +268,12 @@ def _plain_key(conditions: Sequence[Any]) -> str | None:
     return None
 
 
-def _labelled(document: Document, label: dict[str, Any]) -> Document:
-    return Document(document.page_content, id=document.id, metadata={**document.metadata, "selfroute": label})
+def _as_original(document: Document) -> Document:
+    return _labelled(document, original_label(document.page_content))
+
+
+def _labelled(document: Document, label: Label) -> Document:
+    return Document(document.page_content, id=document.id, metadata={**document.metadata, KEY: label})
 
 
 def documents_behind(retriever: Any) -> StoredDocuments:

@@ -9,6 +9,7 @@ from selfroute.checking.findings import Remark
 from selfroute.checking.trial import TriedQuestion
 from selfroute.checking.words import keys_of, likely_key, plural, quoted, split_advice, told
 from selfroute.documents.chunks import offset
+from selfroute.documents.label import label_in
 from selfroute.documents.stored import ScopedDocuments
 from selfroute.errors import ConfigurationError
 
@@ -66,7 +67,7 @@ class OnDocuments(TriedQuestion[Document]):
             return None, "not tried, because no passage was found", ""
         if self.stored is not None and not self.stored.is_overridden:
             return self._look_at_access(self.stored)
-        return None, f"not tried: documents= is {self._own}, so the retriever's filter does not apply to it", ""
+        return None, f"not tried: documents= is {self._own}, which must leave out what a user may not see", ""
 
     def _look_at_access(self, stored: ScopedDocuments[Document, Any]) -> Remark:
         if refusal := self._refusal:
@@ -111,8 +112,7 @@ class OnDocuments(TriedQuestion[Document]):
         )
 
     def _label_of(self, document: Document) -> Mapping[str, Any]:
-        label = self.host.place_of(document).metadata.get("selfroute")
-        return label if isinstance(label, Mapping) else {}
+        return label_in(self.host.place_of(document).metadata, self.host.text_of(document))
 
     def _quoted_name(self, document: Document) -> str:
         name = self.host.source_of(document)

@@ -137,7 +137,7 @@ def cite(  # noqa: PLR0913 - what is known of the context, and how much to cite
         if quoted:
             one["verified"] = True
         if metadata:
-            placing = placing_of(metadata[document])
+            placing = placing_of(metadata[document], text)
             one["start"], one["end"] = start + placing.shift, end + placing.shift
             if (page := placing.page_at(start)) is not None:
                 one["page"] = page

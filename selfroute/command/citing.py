@@ -10,6 +10,7 @@ from langchain_core.documents import Document
 
 from selfroute.citations import Citation
 from selfroute.command.texts import Text
+from selfroute.documents.label import label_in
 from selfroute.documents.pages import placing_of
 
 
@@ -83,7 +84,7 @@ def in_files(
 
 def _offset(metadata: Mapping[str, Any]) -> int:
     """Return what the citations of a passage, or of what was read of a document, count from in its file."""
-    if "selfroute" in metadata:
+    if label_in(metadata):
         placing = placing_of(metadata)
         return placing.begins - placing.shift
     start: int = metadata.get("start_index", 0)
@@ -100,7 +101,7 @@ def files_read(route: str, context: Sequence[Document], texts: Mapping[str, Text
     """
     if route == "rag":
         return []
-    labels = [(one, one.metadata["source"], one.metadata.get("selfroute", {})) for one in context]
+    labels = [(one, one.metadata["source"], label_in(one.metadata)) for one in context]
     if route == "long_context":
         return [FileRead(source, label.get("trimmed", False)) for _, source, label in labels]
     found: dict[str, list[FileSection]] = {}

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeAlias
+
+from selfroute.documents.label import label_in
 
 Page: TypeAlias = int | str
 """A page as its loader names it: a number, which may count from 0, or what is printed on it."""
@@ -63,21 +64,12 @@ class Placing(NamedTuple):
         return page_at(self.pages, self.begins + offset) if self.pages else self.page
 
 
-def placing_of(metadata: Mapping[str, Any]) -> Placing:
-    """Return what the metadata of a passage, a section or a document say of its place.
-
-    Anybody may have written them; what is not as we write it says nothing.
-    """
-    label = metadata.get("selfroute")
-    label = label if isinstance(label, Mapping) else {}
+def placing_of(metadata: Mapping[str, Any], text: str | None = None) -> Placing:
+    """Return what the metadata of a passage, a section or a document say of its place."""
+    label = label_in(metadata, text)
     is_section = label.get("method") == "sections"
-    begins, pages = label.get("start") if is_section else 0, list[Sequence[Any]]()
-    with suppress(LookupError, TypeError, ValueError):
-        if "read" in label and not is_section:
-            begins = label["read"][0]
-        pages = [(int(at), page) for at, page in label.get("pages", ())]
-    begins = begins if isinstance(begins, int) else 0
-    return Placing(begins, begins if is_section else 0, pages, page_of(metadata))
+    begins = label["start"] if is_section else label.get("read", (0,))[0]
+    return Placing(begins, begins if is_section else 0, label.get("pages", ()), page_of(metadata))
 
 
 class Pages:

@@ -34,11 +34,12 @@ pages; then the chunks of each page are joined by their offsets, and the pages o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from selfroute.documents.chunks import Chunk
+from selfroute.documents.label import Label
 from selfroute.documents.offsets import ALWAYS, Gap, OffsetJoin, fits_further_on
 from selfroute.documents.ordering import UnknownOrderError, deduplicate, fixed_order, sort_by_place, split_by_page
 from selfroute.documents.pages import Pages, PageStart
@@ -68,28 +69,12 @@ class RebuiltDocument:
     gaps: tuple[Gap, ...] = ()
     pages: tuple[PageStart, ...] = ()
 
-    def label(self) -> dict[str, Any]:
+    def label(self) -> Label:
         """Return how the document was assembled, as plain JSON for its metadata."""
         gaps = [list(gap) for gap in self.gaps]
         pages = {"pages": [list(start) for start in self.pages]} if self.pages else {}
-        return {"method": self.method, "chunks": self.chunks, "gaps": gaps, "trimmed": False, **pages}
-
-
-def original_label() -> dict[str, Any]:
-    """Return the label of a document that was available as a whole."""
-    return {"method": "original", "chunks": 0, "gaps": [], "trimmed": False}
-
-
-def labelled_with(known: Mapping[str, Any], label: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the label of a document, or of a part of it.
-
-    Args:
-        known: Its label so far.
-        label: What to add. If that has a method of its own, nothing but the pages of the document is kept.
-    """
-    if "method" in label:
-        return {**label, **{key: known[key] for key in ("pages",) if key in known}}
-    return {**original_label(), **known, **label}
+        label = {"method": self.method, "chunks": self.chunks, "gaps": gaps, "trimmed": False, **pages}
+        return Label(label, length=len(self.text))
 
 
 def rebuild(chunks: Iterable[Chunk], *, doubtful: bool = False, ordered: bool = True) -> RebuiltDocument:

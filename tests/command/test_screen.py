@@ -21,6 +21,7 @@ from selfroute.command.sessions import Output
 from selfroute.command.terminal import open_console
 from selfroute.command.texts import Text
 from selfroute.demo.corpus import DemoQuestion
+from selfroute.documents.label import Label
 from selfroute.usage import Entry, Ledger, StepUsage, Usage
 
 DECLINED = Verdict(declined=True, signal="sentinel", evidence="unanswerable")
@@ -117,8 +118,9 @@ TWICE = "Tea.\n\n\nThe bell\nrang. Then the bell rang. Tea.\n\nThe bell rang."
 PLACES = {
     "passage": ({"start_index": 7}, 0, 7),
     "passage with the sentence twice": ({"start_index": 30}, 18, 48),
-    "document": ({"selfroute": {"trimmed": False}, "start_index": 40}, 5, 7),
-    "trimmed document": ({"selfroute": {"trimmed": True, "read": [36, 50]}}, 10, 48),
+    "document": ({"selfroute": Label({"trimmed": False}, length=0), "start_index": 40}, 5, 7),
+    "trimmed document": ({"selfroute": Label({"trimmed": True, "read": [36, 50]}, length=0)}, 10, 48),
+    "passage with somebody else's label": ({"selfroute": {"read": [36, 50]}, "start_index": 7}, 0, 7),
 }
 
 
@@ -139,7 +141,7 @@ def test_sections_are_told_by_their_places_in_the_files() -> None:
     texts = {"a.md": Text("a.md", TWICE, pages=(0, 36)), "b.md": Text("b.md", "A bell.")}
 
     def section(source: str, text: str, start: int) -> Document:
-        place = {"start": start, "end": start + len(text)}
+        place = Label({"start": start, "end": start + len(text)}, length=len(text))
         return Document(text, metadata={"source": source, "selfroute": place})
 
     context = [section("a.md", "The bell\nrang. Then", 7), section("a.md", "Tea.\nThe bell rang.", 40)]

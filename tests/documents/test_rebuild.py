@@ -437,4 +437,4 @@ def test_a_label_is_plain_json() -> None:
     label = rebuild([Chunk("The minutes.", 20), Chunk("Tea.", 50)]).label()
     assert json.loads(json.dumps(label)) == label
     assert label == {"method": "offsets", "chunks": 2, "gaps": [[0, 20], [32, 50]], "trimmed": False}
-    assert original_label() == {"method": "original", "chunks": 0, "gaps": [], "trimmed": False}
+    assert original_label("") == {"method": "original", "chunks": 0, "gaps": [], "trimmed": False}

@@ -25,6 +25,7 @@ from langchain_stores import KINDS, a_model, store_with
 from selfroute.citations import Citation
 from selfroute.command.citing import in_files
 from selfroute.command.texts import Text
+from selfroute.documents.label import Label
 from selfroute.documents.pages import page_at
 from selfroute.errors import InputError
 from selfroute.evaluation.pages.rows import read_rows
@@ -181,15 +182,24 @@ async def test_a_page_that_is_a_document_by_itself_is_cited_by_its_label(manual:
 TEXT = "Tea was served. Ms Okafor chaired the meeting."
 AT = TEXT.index("Ms")
 SECTION = {"method": "sections", "start": 1_000, "end": 1_000 + len(TEXT), "document": "May"}
+
+
+def _label(**label: Any) -> dict[str, Any]:
+    return {"selfroute": Label(label, length=len(TEXT))}
+
+
 METADATA: dict[str, tuple[dict[str, Any], int, Any]] = {
     "none": ({}, AT, None),
     "a page": ({"page": 0}, AT, 0),
     "a label of a page": ({"page_label": "iv"}, AT, "iv"),
-    "a whole document": ({"selfroute": {"method": "offsets", "pages": [[0, 1], [AT, 2], [AT + 1, 3]]}}, AT, 2),
-    "a document before its first page": ({"selfroute": {"method": "offsets", "pages": [[AT + 1, 3]]}}, AT, None),
-    "a trimmed document": ({"selfroute": {"read": [900, 999], "pages": [[0, 1], [900 + AT, 2]]}}, AT, 2),
-    "a section": ({"selfroute": {**SECTION, "pages": [[0, 1], [1_000 + AT, 7], [1_200, 8]]}}, 1_000 + AT, 7),
-    "a section without pages": ({"selfroute": SECTION}, 1_000 + AT, None),
+    "a whole document": (_label(method="offsets", pages=[[0, 1], [AT, 2], [AT + 1, 3]]), AT, 2),
+    "a document before its first page": (_label(method="offsets", pages=[[AT + 1, 3]]), AT, None),
+    "a trimmed document": (_label(read=[900, 999], pages=[[0, 1], [900 + AT, 2]]), AT, 2),
+    "a section": (_label(**SECTION, pages=[[0, 1], [1_000 + AT, 7], [1_200, 8]]), 1_000 + AT, 7),
+    "a section without pages": (_label(**SECTION), 1_000 + AT, None),
+    "a section that somebody else wrote": ({"selfroute": SECTION}, AT, None),
+    "pages that somebody else wrote": ({"selfroute": {"pages": [[0, {"x": 1}]], "read": [-7, "x"]}}, AT, None),
+    "no label at all": ({"selfroute": "hello"}, AT, None),
 }
 
 
@@ -213,7 +223,7 @@ def test_the_command_finds_what_is_cited_in_its_file() -> None:
     for label in {"method": "sections", "start": start}, {"read": [start, 999]}:
         at = 4 * len(told) if "read" in label else 0
         cited = Citation(document=0, source="May", start=4 * len(told) + start - at, end=0, text="Tea was", score=1.0)
-        (found,) = in_files([cited], [{"source": "May", "selfroute": label}], {"May": file})
+        (found,) = in_files([cited], [{"source": "May", "selfroute": Label(label, length=0)}], {"May": file})
         assert (found.start, found.page) == (8 * len(told), 1)
 
 

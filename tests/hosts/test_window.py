@@ -18,6 +18,7 @@ import llamaindex_parts
 from both_parts import Outcome, Pipeline, Text, document, model, pipeline
 from hosts_parts import QUESTION, STREAMS, wheres
 from scenarios import FINAL, FOUND, WHOLE
+from selfroute.documents.label import Label
 from selfroute.flow import MOST_RETRIES
 from selfroute.usage import count_tokens
 
@@ -268,7 +269,8 @@ def test_the_best_documents_come_first_and_the_last_is_trimmed(where: str) -> No
 
 @everywhere
 def test_what_is_said_of_a_document_is_kept_when_it_is_trimmed_and_goes_into_no_prompt(where: str) -> None:
-    how = {"method": "offsets", "chunks": 7, "gaps": [[3, 9]], "trimmed": False}
+    told_before = {"method": "offsets", "chunks": 7, "gaps": [[3, 9]], "trimmed": False}
+    how = Label(told_before, length=len(long_text()))
     for fields in ({"max_context_tokens": 100}, {}):
         labelled = a_document(where, selfroute=how)
         one = long(where, documents=[labelled], **fields)

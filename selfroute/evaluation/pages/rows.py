@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from selfroute.documents.pages import placing_of
 from selfroute.errors import InputError
 from selfroute.evaluation.looks import Excerpt, Failure, Passage
 from selfroute.evaluation.pages.browsing import Asked
@@ -147,7 +146,7 @@ def _cited(one: Mapping[str, Any], documents: Sequence[Any], question: Question)
     cited = documents[number] if number is not None and number < len(documents) else None
     document = _text(cited)
     if start is not None and end is not None:
-        shift = placing_of(_metadata(cited)).shift
+        shift = _begins(_metadata(cited).get("selfroute"))
         start, end = start - shift, end - shift
     known = start is not None and end is not None and document[start:end] == one["text"]
     before, after = around(document, start or 0, end or 0) if known else ("", "")
@@ -163,6 +162,12 @@ def _cited(one: Mapping[str, Any], documents: Sequence[Any], question: Question)
         after,
         ", ".join(named) or None,
     )
+
+
+def _begins(label: Any) -> int:
+    """Return where a section begins in its document, as its label in a row says: what cites it counts from there."""
+    is_section = isinstance(label, Mapping) and label.get("method") == "sections"
+    return (_whole_number(label.get("start")) or 0) if is_section else 0
 
 
 def _whole_number(value: Any) -> int | None:

@@ -1,0 +1,62 @@
+"""How a document was assembled, as `metadata["selfroute"]` says; it counts only on what this process made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+KEY = "selfroute"
+"""The key of the metadata that holds a label."""
+
+
+class Label(dict[str, Any]):
+    """A label that this process wrote.
+
+    Whoever can add a chunk to a store can write a dict under the same key, so a plain dict says nothing. A copy is a
+    plain dict, too, and a label is of one text: a splitter hands the metadata of a document on to its chunks, where the
+    offsets would be wrong.
+
+    Attributes:
+        length: The length of the text that it is of, in characters.
+    """
+
+    __slots__ = ("length",)
+
+    def __init__(self, label: Mapping[str, Any], *, length: int) -> None:
+        """Make a label of a text of some length."""
+        super().__init__(label)
+        self.length = length
+
+    def __reduce_ex__(self, _: Any) -> Any:
+        """Copy and pickle it as a plain dict."""
+        return dict, (dict(self),)
+
+
+def label_in(metadata: Mapping[str, Any], text: str | None = None) -> Mapping[str, Any]:
+    """Return the label in the metadata of a document; empty if there is none or this process did not write it.
+
+    Args:
+        metadata: The metadata.
+        text: The document's text; None if it is not known. A label of another text does not count.
+    """
+    label = metadata.get(KEY)
+    return label if isinstance(label, Label) and (text is None or len(text) == label.length) else {}
+
+
+def original_label(text: str) -> Label:
+    """Return the label of a document that was available as a whole."""
+    return Label({"method": "original", "chunks": 0, "gaps": [], "trimmed": False}, length=len(text))
+
+
+def labelled_with(known: Mapping[str, Any], label: Mapping[str, Any], text: str) -> Label:
+    """Return the label of a document, or of a part of it.
+
+    Args:
+        known: Its label so far.
+        label: What to add. If that has a method of its own, nothing but the pages of the document is kept.
+        text: Its text.
+    """
+    if "method" in label:
+        pages = {key: known[key] for key in ("pages",) if key in known}
+        return Label({**label, **pages}, length=len(text))
+    return Label({**original_label(text), **known, **label}, length=len(text))
