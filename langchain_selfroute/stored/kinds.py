@@ -7,10 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from langchain_core.documents import Document
+from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.vectorstores import VectorStore
 
 from langchain_selfroute.stored.postgres import PGVector, PGVectorStore
-from langchain_selfroute.stored.stores import Fetch, Fetched, Store
+from langchain_selfroute.stored.searches import is_empty, searches_of
+from langchain_selfroute.stored.stores import Fetch, Fetched, Store, tested_by
 from selfroute.arguments import check_takes
 from selfroute.documents.access import StoredChunk
 from selfroute.errors import ConfigurationError
@@ -181,6 +183,29 @@ _KINDS: Mapping[tuple[str, str], type[Store]] = {
 """The kinds of stores, by top-level package and class."""
 
 
+def known_store(vectorstore: VectorStore) -> Store | None:
+    """Return an object that lists the chunks of a vector store; None if the store is of an unknown kind."""
+    found = kind_of(vectorstore, _KINDS)
+    return found[1](vectorstore, found[0]) if found else None
+
+
+def filter_test(retriever: Runnable[Any, Any], config: RunnableConfig) -> Test | None:
+    """Return a function that tests a chunk against the filter of a retriever, as configured for a call.
+
+    Of several searches, one that may find the chunk is enough.
+
+    Returns:
+        The test; None if no filter is known, or none that can be applied outside of its store.
+    """
+    tests = []
+    for search in searches_of(retriever, config) or ():
+        store = known_store(search.vectorstore)
+        condition = search.arguments.get(store.filter_key if store else Store.filter_key)
+        tests.append(None if is_empty(condition) else tested_by(store, condition))
+    known = [test for test in tests if test]
+    return (lambda chunk: any(test(chunk) for test in known)) if known and len(known) == len(tests) else None
+
+
 def store_of(vectorstore: VectorStore, fetch: Fetch | None) -> Store:
     """Return an object that lists the chunks of a vector store.
 
@@ -191,15 +216,15 @@ def store_of(vectorstore: VectorStore, fetch: Fetch | None) -> Store:
     Raises:
         ConfigurationError: The store is of an unknown kind and there is no `fetch`, or `fetch` is unusable.
     """
-    base, kind = kind_of(vectorstore, _KINDS) or (None, None)
+    known = known_store(vectorstore)
     if fetch is not None:
         if not is_sync(fetch):
             msg = "fetch must be a sync callable that takes (source_key, source, filter) and returns Documents"
             raise ConfigurationError(msg)
         check_takes("fetch", fetch, "source_key", "source", "filter")
-        return Fetched(vectorstore, fetch, kind)
-    if base and kind:
-        return kind(vectorstore, base)
+        return Fetched(vectorstore, fetch, known)
+    if known:
+        return known
     msg = (
         f"a {type(vectorstore).__name__} has no known way to list the chunks of one document: pass fetch=, a callable "
         "that takes (source_key, source, filter) and returns all chunks whose metadata has that source, as Documents"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 from langchain_core.documents import Document
@@ -11,6 +12,7 @@ from langchain_core.vectorstores import VectorStore
 
 from selfroute.documents.access import StoredChunk
 from selfroute.errors import ConfigurationError
+from selfroute.stores.conditions import metadata_test
 from selfroute.stores.listing import ByFunction, Test, Wrapped, fetched, is_sync
 
 Fetch: TypeAlias = Callable[[str, Any, Any], Iterable[Document]]
@@ -79,10 +81,10 @@ class Fetched(Store):
     filters = (object,)  # only `fetch` knows what it takes
     lists_ids = False
 
-    def __init__(self, vectorstore: VectorStore, fetch: Fetch, known: type[Store] | None) -> None:
+    def __init__(self, vectorstore: VectorStore, fetch: Fetch, known: Store | None) -> None:
         """Take a vector store, and what is known of its kind apart from how its chunks are listed."""
         super().__init__(vectorstore, type(vectorstore))
-        self._fetch = fetch
+        self._fetch, self._known = fetch, known
         if known:
             self.filter_key, self.harmless = known.filter_key, known.harmless
 
@@ -107,9 +109,31 @@ class Fetched(Store):
             msg = "fetch takes one filter: pass the same to the retriever and StoredDocuments, or to only one of them"
             raise ConfigurationError(msg)
         found = self._fetch(key, source, conditions[0] if conditions else None)
+        tests = [test for test in (tested_by(self._known, condition) for condition in conditions) if test]
 
         def name_of(document: Document) -> Any:
             return document.metadata.get(key, source)
 
         for document in fetched(found, source, name_of, Document, called="chunk"):
-            yield StoredChunk(document.id or "", document.page_content, document.metadata)
+            chunk = StoredChunk(document.id or "", document.page_content, document.metadata)
+            if document.metadata.keys() <= {key} or all(_meets(test, chunk) for test in tests):
+                yield chunk
+
+
+def _meets(test: Test, chunk: StoredChunk) -> bool:
+    with suppress(Exception):  # a filter that is a callable may not know such a chunk
+        return test(chunk)
+    return False
+
+
+def tested_by(store: Store | None, condition: Any) -> Test | None:
+    """Return a function that tests a chunk against a filter, outside of the store; None if that is not possible.
+
+    Args:
+        store: The store whose filter it is; None if it is of an unknown kind.
+        condition: The filter.
+    """
+    test = store.test_of(condition) if store and store.is_filter(condition) else None
+    if test is None and (by_metadata := metadata_test(condition)):
+        return lambda chunk: by_metadata(chunk.metadata)
+    return test

@@ -82,6 +82,17 @@ def test_of(filters: Filters) -> Callable[[BaseNode], bool]:
     return test if tests else lambda _: True
 
 
+def strict_test_of(filters: Filters) -> Callable[[BaseNode], bool]:
+    """Return the same, for nodes that no store has tested: True and False are no numbers, as they are to Python."""
+    test = test_of(filters)
+
+    def strict(node: BaseNode) -> bool:
+        values = {key: str(one) if isinstance(one, bool) else one for key, one in node.metadata.items()}
+        return test(node) and (values == node.metadata or test(node.model_copy(update={"metadata": values})))
+
+    return strict
+
+
 def _condition(filters: MetadataFilters) -> _Test:
     tests: list[_Test] = [
         _condition(one) if isinstance(one, MetadataFilters) else internals.metadata_test(MetadataFilters(filters=[one]))

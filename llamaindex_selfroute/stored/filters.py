@@ -9,7 +9,15 @@ from typing import Any
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.node_parser.text.sentence_window import DEFAULT_WINDOW_METADATA_KEY
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
-from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
+from llama_index.core.schema import (
+    BaseNode,
+    NodeRelationship,
+    NodeWithScore,
+    QueryBundle,
+    RelatedNodeInfo,
+    RelatedNodeType,
+    TextNode,
+)
 from llama_index.core.vector_stores import MetadataFilters
 from llama_index.core.vector_stores.utils import metadata_dict_to_node
 from pydantic import Field
@@ -17,8 +25,9 @@ from typing_extensions import override
 
 from llamaindex_selfroute import known
 from llamaindex_selfroute.internals import bigger_nodes_of, copies_in, leaves_of, search_of
+from llamaindex_selfroute.stored.conditions import Filters, strict_test_of
 from llamaindex_selfroute.stored.nodes import BiggerNodes
-from selfroute.documents.access import is_one_of, name_of
+from selfroute.documents.access import is_one_of, name_of, visible
 from selfroute.documents.stored import ScopedDocuments
 
 _HARMLESS = frozenset({"mmr_threshold", "mmr_prefetch_factor", "mmr_prefetch_k"})
@@ -116,6 +125,45 @@ def takes_filters(retriever: BaseRetriever) -> bool:
     """Return whether a retriever applies the filters that it is given; those of many kinds of indices ignore them."""
     kinds = type(retriever).__mro__
     return not any(name_of(kind) in known.UNFILTERED or kind.__module__.startswith(_HALF_FILTERED) for kind in kinds)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FilteredSource:
+    """A callable that returns documents, and the filters of the retriever, which hold for what it returns.
+
+    Attributes:
+        read: The callable.
+        filters: The filters of each search that the retriever makes; what meets those of one may be read.
+    """
+
+    read: Callable[..., Any]
+    filters: Sequence[Filters]
+
+    def visible(self, documents: Sequence[NodeWithScore], passages: Sequence[NodeWithScore]) -> Sequence[NodeWithScore]:
+        """Return the documents that the filters let through; what one does not say is as in its passages."""
+        tests = list(map(strict_test_of, self.filters))
+
+        def meets(document: NodeWithScore, passage: NodeWithScore | None) -> bool:
+            node = document.node
+            metadata = {**(passage.node.metadata if passage else {}), **node.metadata}
+            source: RelatedNodeType = RelatedNodeInfo(node_id=_document_of(document))
+            seen = TextNode(metadata=metadata, relationships={NodeRelationship.SOURCE: source})
+            return any(test(seen) for test in tests)
+
+        return visible(documents, passages, meets, source_of=_document_of)
+
+
+def filtered(read: Any, retriever: BaseRetriever | None) -> Any:
+    """Return a callable with the filters of a retriever; what is no callable, or behind no known filter, as it is."""
+    if retriever is None or not callable(read):
+        return read
+    limits = [_limits(leaf) for leaf in leaves_of(retriever)]
+    filters = [one.filters for one in limits if one and one.filters]
+    return FilteredSource(read, filters) if filters and len(filters) == len(limits) else read
+
+
+def _document_of(found: NodeWithScore) -> str:
+    return found.node.ref_doc_id or found.node.node_id
 
 
 class Watching(BaseNodePostprocessor):

@@ -26,7 +26,7 @@ from pydantic import BaseModel
 from typing_extensions import Self, override
 
 from llamaindex_selfroute import internals
-from llamaindex_selfroute.stored.conditions import DOCUMENT, Filters, test_of, together
+from llamaindex_selfroute.stored.conditions import DOCUMENT, Filters, strict_test_of, test_of, together
 from selfroute.documents.access import StoredChunk
 from selfroute.errors import ConfigurationError
 from selfroute.stores.listing import ByFunction, Wrapped, checked_rows, fetched, searches_as
@@ -281,7 +281,8 @@ class Fetched(Store):
 
     @override
     def nodes(self, document: str, filters: Filters) -> Iterable[BaseNode]:
-        return filter(test_of(filters), self.rows(document, filters))  # `fetch` may return nodes without a document
+        test = strict_test_of(filters)  # and not of the document, which `fetch` may leave out
+        return (node for node in self.rows(document, filters) if not node.metadata or test(node))
 
     @override
     def rows(self, document: str, filters: Filters) -> Iterator[BaseNode]:

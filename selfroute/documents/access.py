@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import inspect
+import logging
 from collections.abc import Callable, Generator, Hashable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
-from selfroute.documents.chunks import differing_keys, without_keys
+from selfroute.documents.chunks import differing_keys, is_same_value, without_keys
 from selfroute.errors import ConfigurationError
+
+Document = TypeVar("Document")
+Passage = TypeVar("Passage")
+_logger = logging.getLogger("selfroute")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,6 +89,42 @@ class Wall:
         return self.declared is None and not self.certain
 
 
+def visible(
+    documents: Sequence[Document],
+    passages: Sequence[Passage],
+    meets: Callable[[Any, Passage | None], bool],
+    *,
+    source_of: Callable[[Any], Any],
+) -> Sequence[Document]:
+    """Return the documents that a retriever's filter lets through, of those that a callable of the user's returned.
+
+    The test of the filter is tried on the passages first, which have met the filter: one that does not let them through
+    is not what the store applies, so it says nothing of the documents.
+
+    Args:
+        documents: What the callable returned.
+        passages: The passages that it was given.
+        meets: Whether a document or passage meets the filter; what it does not say of itself is as in the second one.
+        source_of: Returns the name of a document, or of a passage's document.
+    """
+
+    def is_visible(document: Any) -> bool:
+        own = (passage for passage in passages if source_of(passage) == source_of(document))
+        with suppress(Exception):  # a filter that is a callable may raise
+            return meets(document, next(own, passages[0] if passages else None))
+        return False
+
+    if not all(map(is_visible, passages)):
+        return documents
+    found = [document for document in documents if is_visible(document)]
+    if len(found) < len(documents):
+        _logger.warning(
+            "the retriever's filter hides %d of the documents that documents= returned: they are not read",
+            len(documents) - len(found),
+        )
+    return found
+
+
 def name_of(kind: Any) -> str:
     """Return the full name of a class or a function."""
     return f"{getattr(kind, '__module__', '')}.{getattr(kind, '__qualname__', '')}"
@@ -137,12 +178,17 @@ class RetrievedChunk:
     metadata: Mapping[str, Any]
 
 
+def has_words(text: str) -> bool:
+    """Return whether a text has a letter or a digit."""
+    return any(map(str.isalnum, text))
+
+
 class VisibilityCheck:
     """A check that a retriever whose filter is unknown can see every chunk of a document.
 
     A metadata filter that lets a passage through also lets through every chunk with the same metadata. So a document
     may be read if each of its chunks has the metadata of some passage; otherwise a chunk may be hidden from the
-    retriever, and the check raises.
+    retriever, and the check raises. A passage without a letter or a digit is evidence of nothing: it does not count.
 
     Call `check_chunk` with each chunk as it is read, so that reading ends at the first one that may be hidden, and
     `check_document` when all of them are known.
@@ -169,7 +215,8 @@ class VisibilityCheck:
                 provided that the chunks have ids at all.
             ignore_metadata: Whether to check only that all passages belong to the document.
         """
-        self._source, self._passages, self._ignored_keys, self._advice = source, passages, ignored_keys, advice
+        self._source, self._ignored_keys, self._advice = source, ignored_keys, advice
+        self._passages = [passage for passage in passages if has_words(passage.text)]
         self._match_ids, self._ignore_metadata = match_ids, ignore_metadata
         self._variants: list[dict[str, Any]] = []  # distinct metadata; only a few, since each is part of a passage's
 
@@ -180,7 +227,7 @@ class VisibilityCheck:
             ConfigurationError: No passage has all items of the chunk's metadata.
         """
         variant = without_keys(metadata, self._ignored_keys)
-        if not self._ignore_metadata and variant not in self._variants:
+        if not self._ignore_metadata and not any(is_same_value(variant, known) for known in self._variants):
             self._variants.append(variant)
             self._compare([variant], self._passages, {})
 
@@ -202,7 +249,7 @@ class VisibilityCheck:
         found = [
             passage
             for passage in self._passages
-            if passage.ids & ids or (not (passage.ids and match_ids) and (passage.text.strip() or "\0") in text)
+            if passage.ids & ids or (not (passage.ids and match_ids) and passage.text.strip() in text)
         ]
         if not found or (self._ignore_metadata and len(found) < len(self._passages)):
             msg = (
@@ -217,7 +264,7 @@ class VisibilityCheck:
         self, variants: Sequence[Mapping[str, Any]], passages: Sequence[RetrievedChunk], absent: Mapping[str, Any]
     ) -> None:
         """Raise if no passage has all of a variant; `absent` fills in keys that are missing on either side."""
-        visible = [{**absent, **passage.metadata} for passage in passages]
+        visible = [{**absent, **passage.metadata} for passage in passages] or [{}]
         for variant in variants:
             keys = differing_keys({**absent, **variant}, visible, ignored_keys=self._ignored_keys)
             if keys:

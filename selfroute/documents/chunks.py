@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -19,9 +20,23 @@ _ABSENT = object()
 
 def shared_items(shared: dict[str, Any], metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return the items of `shared` that `metadata` has too; `shared` itself if it has all of them."""
-    if shared.items() <= metadata.items():
+    if all(is_same_value(metadata.get(key, _ABSENT), value) for key, value in shared.items()):
         return shared
-    return {key: value for key, value in shared.items() if metadata.get(key, _ABSENT) == value}
+    return {key: value for key, value in shared.items() if is_same_value(metadata.get(key, _ABSENT), value)}
+
+
+def is_same_value(one: Any, other: Any) -> bool:
+    """Return whether two values of metadata are the same to a filter; `1`, `1.0` and True are three values."""
+    if one is other or type(one) is not type(other):
+        return one is other
+    if isinstance(one, Mapping):
+        return one.keys() == other.keys() and all(is_same_value(value, other[key]) for key, value in one.items())
+    if isinstance(one, (list, tuple)):
+        return len(one) == len(other) and all(map(is_same_value, one, other))
+    if not isinstance(one, float):
+        with suppress(Exception):  # an array has no truth value
+            return bool(one == other)
+    return repr(one) == repr(other)
 
 
 def without_keys(metadata: Mapping[str, Any], keys: AbstractSet[str]) -> dict[str, Any]:
@@ -44,7 +59,8 @@ def differing_keys(
     """
     compared = without_keys(metadata, ignored_keys)
     differences = [
-        [key for key, value in compared.items() if passage.get(key, _ABSENT) != value] for passage in passages
+        [key for key, value in compared.items() if not is_same_value(passage.get(key, _ABSENT), value)]
+        for passage in passages
     ]
     return min(differences, key=len)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Mapping
+from contextlib import nullcontext
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,7 +23,9 @@ from pydantic import BaseModel
 
 import langchain_selfroute.known as in_langchain
 import llamaindex_selfroute.known as in_llamaindex
-from selfroute.documents.access import frozen, is_one_of, is_same, name_of
+from selfroute.documents.access import RetrievedChunk, VisibilityCheck, frozen, is_one_of, is_same, name_of
+from selfroute.documents.chunks import is_same_value, shared_items
+from selfroute.errors import ConfigurationError
 
 KNOWN: Mapping[str, tuple[frozenset[str], Any]] = {
     "compressors": (in_langchain.BY_RELEVANCE, (BaseDocumentCompressor, BaseDocumentTransformer)),
@@ -135,3 +138,53 @@ class _Connected:
 @pytest.mark.parametrize("one", [lambda document: True, _Expression(), _Connected(), object(), sys])
 def test_what_cannot_be_copied_or_compared_is_kept_itself(one: Any) -> None:
     assert frozen(one) is one
+
+
+# Values of metadata
+
+ALIKE: list[tuple[Any, Any]] = [
+    (True, True),
+    (1, 1),
+    ("a", "a"),
+    (None, None),
+    ([1, "a"], [1, "a"]),
+    ({"a": [1]}, {"a": [1]}),
+    (float("nan"), float("nan")),
+]
+APART: list[tuple[Any, Any]] = [
+    (True, 1),
+    (0, False),
+    (1, 1.0),
+    (0.0, -0.0),
+    (["a"], ("a",)),
+    ([1], [True]),
+    ({"a": 1}, {"a": 1.0}),
+    ({"a": {"b": [0]}}, {"a": {"b": [False]}}),
+    ({"a": 1}, {"a": 1, "b": 2}),
+    ("a", "a\u200b"),
+    ("\u00e9", "e\u0301"),
+    (None, "None"),
+    ("1", 1),
+]
+
+
+@pytest.mark.parametrize(("one", "other", "same"), [(*p, True) for p in ALIKE] + [(*p, False) for p in APART])
+def test_wall_takes_a_value_of_another_type_for_another_value(one: Any, other: Any, same: bool) -> None:
+    assert is_same_value(one, other) is is_same_value(other, one) is same
+    passages = [RetrievedChunk(frozenset(), "Tea was served.", {"acl": one})]
+    seen = VisibilityCheck("doc", passages, ignored_keys=frozenset(), advice="say what is hidden")
+    seen.check_chunk({"acl": one})
+    with nullcontext() if same else pytest.raises(ConfigurationError, match="differs from the retrieved passages"):
+        seen.check_chunk({"acl": other})
+    assert (shared_items({"acl": one}, {"acl": other}) == {}) is not same
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\t", "\0", "\u200b", "* * *", "\u2014", "\U0001f44d"])
+@pytest.mark.parametrize("declared", [False, True])
+def test_wall_takes_a_passage_without_a_letter_or_digit_for_no_evidence(text: str, declared: bool) -> None:
+    passages = [RetrievedChunk(frozenset({"1"}), text, {})]
+    seen = VisibilityCheck(
+        "doc", passages, ignored_keys=frozenset(), advice="say it", match_ids=True, ignore_metadata=declared
+    )
+    with pytest.raises(ConfigurationError, match="say it"):
+        seen.check_document({"1"}, f"Tea was served. {text} So was coffee.")
