@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationIn
 from typing_extensions import Self, Unpack, override
 
 from langchain_selfroute import arguments, prompting, runs, structured
+from langchain_selfroute.bound import BoundChain, ChainMethods
 from langchain_selfroute.convert import Source
 from langchain_selfroute.host import ChainParts, LangChainHost, Manager
 from langchain_selfroute.internals import span_of
@@ -53,7 +54,6 @@ from selfroute.calls.settings import (
 from selfroute.copying import CopiedAsParts, check_copies
 from selfroute.effects import Route
 from selfroute.errors import ConfigurationError
-from selfroute.lookup import MOST_TOKENS, check_most
 from selfroute.usage import prices
 from selfroute.usage.prices import is_one_model
 
@@ -81,7 +81,7 @@ def _copied(prompt: ChatPromptTemplate) -> ChatPromptTemplate:
     return prompt.model_copy(update={"messages": [history.model_copy(), own]})
 
 
-class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutput], CopiedAsParts):
+class SelfRouteChain(ChainMethods, RunnableSerializable[str | Mapping[str, Any], SelfRouteOutput], CopiedAsParts):
     """Answer from the retrieved passages; read whole documents only when the model declines.
 
     A drop-in replacement for `create_retrieval_chain` that follows section 4.2 of Li et al. (2024). In the first step
@@ -354,23 +354,6 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
         tool = convert_runnable_to_tool(self, args_schema, name=name, description=description, arg_types=arg_types)
         return tool.model_copy(update=tool_fields(self, self.source_key))
 
-    def tools(self, *, max_tokens: int = MOST_TOKENS) -> list[BaseTool]:
-        """Return tools for agents that want to look themselves: `search`, `find` and `open`.
-
-        They use this chain's retriever and documents, behind the same filters, and ask no model. `search` gives the
-        passages that are nearest to a query, `find` the sections of one document that share most with some words, and
-        `open` a stretch of one document. The artifact of a message has the same as plain data, with offsets and pages.
-
-        Args:
-            max_tokens: How many tokens an answer has at most.
-
-        Raises:
-            ConfigurationError: `max_tokens` is less than 100.
-        """
-        from langchain_selfroute.tools import tools_of  # noqa: PLC0415 - tools take long to import
-
-        return tools_of(self.calling, max_tokens=check_most(max_tokens))
-
     @property
     def source_key(self) -> str:
         """The key of the metadata that names a document."""
@@ -488,15 +471,21 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
         """Do as `stream` does, asynchronously."""
         return runs.astream(self, input, config, self.calling(input, kwargs), kwargs)
 
-    def warm_up(self) -> None:
+    @override
+    def with_config(self, config: RunnableConfig | None = None, **kwargs: Any) -> BoundChain:
+        return BoundChain(bound=self, config=cast("RunnableConfig", {**(config or {}), **kwargs}), kwargs={})
+
+    @override
+    def warm_up(self, config: RunnableConfig | None = None) -> None:
         """Do once what would otherwise hold up the first question, for a tenth of a second; `check` does so, too.
 
         A service calls this when it starts. Nothing is retrieved, and no model is asked.
         """
         get_callback_manager_for_config(ensure_config())  # LangChain loads its tracers
         manager = CallbackManagerForChainRun.get_noop_manager()
-        self.calling(prompts.CHECK_QUESTION, {})(manager=manager, config=None, streaming=False).warm_up()
+        self.calling(prompts.CHECK_QUESTION, {})(manager=manager, config=config, streaming=False).warm_up()
 
+    @override
     def check(
         self, question: str | Mapping[str, Any] = prompts.CHECK_QUESTION, config: RunnableConfig | None = None
     ) -> Findings:
@@ -521,6 +510,7 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
         make = self.calling(question, {})
         return runs.invoke("check", question, config, make, checking.check, record=recorded_findings)
 
+    @override
     async def acheck(
         self, question: str | Mapping[str, Any] = prompts.CHECK_QUESTION, config: RunnableConfig | None = None
     ) -> Findings:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Hashable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias, cast
 
 import pydantic
@@ -19,9 +20,10 @@ from langchain_core.documents import Document
 from langchain_core.prompt_values import PromptValue
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnableConfig
-from typing_extensions import override
+from typing_extensions import Self, override
 
 from langchain_selfroute import convert, models, prompting, structured
+from langchain_selfroute.bound import unnamed
 from langchain_selfroute.convert import (
     acall,
     call,
@@ -33,13 +35,16 @@ from langchain_selfroute.convert import (
 from langchain_selfroute.models import MessageTally, TooLongHeard, has_fallbacks
 from langchain_selfroute.prompting import FilledPrompt, context_of
 from langchain_selfroute.stored import StoredDocuments
+from langchain_selfroute.stored.kinds import filter_test
 from langchain_selfroute.stored.searches import FoundHeard, fixed
 from selfroute.answerability.structured import length_of
 from selfroute.caching import Dialect, ProviderCache
 from selfroute.calls.host import Host, Parts, Place, Prompt
+from selfroute.documents.access import StoredChunk, visible
 from selfroute.documents.stored import ScopedDocuments
 from selfroute.effects import Decided, ReadDocuments, Route
 from selfroute.hangup import LoopTurned, ahang_up
+from selfroute.stores.listing import Test
 from selfroute.usage.account import Tally
 from selfroute.usage.addresses import account_of
 from selfroute.usage.prices import PricedModel
@@ -92,8 +97,9 @@ class LangChainHost(Host[Document]):
         self.parts, self.settings, self.kwargs = parts, parts.settings, dict(kwargs)
         self.streaming = streaming and not parts.settings.structured
         self.manager: Any = manager
-        self.config = _for_children(config) if config else RunnableConfig()
+        self.config = unnamed(config) if config else RunnableConfig()
         self.inputs = inputs_of(given)
+        self.caller = _caller_in(self.config)
         self.question = self.inputs["input"]
         if len(self.inputs) > 1:
             prompting.check_messages(parts.prompts.values(), self.inputs)
@@ -102,18 +108,23 @@ class LangChainHost(Host[Document]):
         self._source: Any = parts.documents  # or the error that forbids reading them
         self._found: FoundHeard | None = None  # within a retriever that we do not know
         self._heard = TooLongHeard()  # within the latest call of a model
+        self._test: Test | None = None  # of the retriever's filter, for what a callable returns
         self._run: Any = None  # manages the run which reads documents
         self._fix_retriever()
 
     def _fix_retriever(self) -> None:
         """Retrieve and read as the retriever is configured now, whatever is changed later."""
         source = self.parts.documents
-        if isinstance(source, StoredDocuments):
-            try:
-                self.retriever = fixed(self.parts.retriever, self.config)
+        if isinstance(source, list):
+            return
+        try:
+            self.retriever = fixed(self.parts.retriever, self.config)
+            if isinstance(source, StoredDocuments):
                 self._source = source.behind(self.retriever, self.config)
-            except Exception as error:  # noqa: BLE001 - an answer from passages needs no documents
-                self._source = error
+            else:
+                self._test = filter_test(self.retriever, self.config)
+        except Exception as error:  # noqa: BLE001 - an answer from passages needs no documents
+            self._source = error
 
     @property
     def source(self) -> Any:
@@ -168,14 +179,21 @@ class LangChainHost(Host[Document]):
         source = self.source
         if isinstance(source, list):
             return source
-        return convert.documents_of(call(source, *self._reading(passages), name="documents"), "documents")
+        return self._visible(call(source, *self._reading(passages), name="documents"), passages)
 
     @override
     async def aread(self, passages: Sequence[Document]) -> Sequence[Document]:
         source = self.source
         if isinstance(source, list):
             return source
-        return convert.documents_of(await acall(source, *self._reading(passages)), "documents")
+        return self._visible(await acall(source, *self._reading(passages)), passages)
+
+    def _visible(self, found: Any, passages: Sequence[Document]) -> Sequence[Document]:
+        """Return the documents that the retriever's filter lets through; passages say what these leave out."""
+        documents = convert.documents_of(found, "documents")
+        if self._test is None:
+            return documents
+        return visible(documents, passages, partial(_meets, self._test), source_of=self.source_of)
 
     def _reading(self, passages: Sequence[Document]) -> tuple[dict[str, Any], RunnableConfig]:
         """Return the input and the config of `documents`; a policy may read them before their step."""
@@ -334,8 +352,10 @@ class LangChainHost(Host[Document]):
         return document.metadata.get(self._source_key)
 
     @override
-    def naming(self, name: Any) -> Document:
-        return Document("", metadata={self._source_key: name})
+    def asking(self, question: str) -> Self:
+        other = super().asking(question)
+        other.inputs = {**self.inputs, "input": question}
+        return other
 
     @override
     def place_of(self, passage: Document) -> Place:
@@ -378,12 +398,21 @@ class LangChainHost(Host[Document]):
         return convert.document_as_json(document)
 
 
-def _for_children(config: RunnableConfig) -> RunnableConfig:
-    """Return the config without the keys that belong to the chain's own run."""
-    rest: RunnableConfig = {**config}
-    rest.pop("run_name", None)
-    rest.pop("run_id", None)
-    return rest
+def _caller_in(config: RunnableConfig) -> Hashable:
+    """Return what differs between users and conversations: the plain values of what is configured, and its objects."""
+    configurable = config.get("configurable")
+    if not configurable:
+        return None
+    return frozenset(
+        (key, value if isinstance(value, str | int | float | None) else id(value))
+        for key, value in configurable.items()
+        if not key.startswith(("__", "checkpoint"))  # LangGraph's own differ between its nodes
+    )
+
+
+def _meets(test: Test, document: Document, passage: Document | None) -> bool:
+    metadata = {**(passage.metadata if passage else {}), **document.metadata}
+    return test(StoredChunk(document.id or "", document.page_content, metadata))
 
 
 def _takes_string(retriever: Runnable[Any, Any]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -10,43 +11,59 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, StructuredTool
 
 from langchain_selfroute import runs
-from selfroute.lookup import TOOLS, Lookup, Told, refused
+from selfroute.lookup import TOOLS, Lookup, Queries, ToolResult, failed
 
 Answer = tuple[str, dict[str, Any]]
-Calling = Callable[[str, dict[str, Any]], runs.Make]
+Calling = Callable[[str, RunnableConfig], tuple[runs.Make, RunnableConfig]]
 
 
 def tools_of(calling: Calling, *, max_tokens: int) -> list[BaseTool]:
     """Return the tools `search`, `find` and `open`, with what they found as the artifact of their messages.
 
     Args:
-        calling: Makes a call of the chain for a question: its retriever, its documents and its wall.
+        calling: Takes a question and the config of a call. Returns what makes a call of the chain for it (its
+            retriever, its documents and its wall), and the config with what is bound to the chain.
         max_tokens: How many tokens an answer has at most.
     """
-    return [_tool(name, calling, max_tokens) for name in TOOLS]
+    queries = Queries()
+    return [_tool(name, calling, queries, max_tokens) for name in TOOLS]
 
 
-def _tool(name: str, calling: Calling, max_tokens: int) -> BaseTool:
+def _tool(name: str, calling: Calling, queries: Queries, max_tokens: int) -> BaseTool:
     """Return a tool that looks something up in a run of the chain, which tracers record."""
     tool = TOOLS[name]
 
-    def look(config: RunnableConfig, **given: Any) -> Answer:
+    def lookup(call: runs.ChainCall) -> Lookup[Any]:
+        return Lookup(call.host, max_tokens=max_tokens, queries=queries, passing=_interrupts())
+
+    # LangChain passes a single argument by its position.
+    def look(*values: Any, config: RunnableConfig, **named: Any) -> Answer:
+        given = tool.given(values, named)
         question = given[tool.question]
+        try:
+            make, config = calling(question, config)
+            result = runs.invoke(
+                name, question, config, make, lambda call: lookup(call).look(name, given), record=_recorded
+            )
+        except _interrupts():
+            raise
+        except Exception as error:  # noqa: BLE001 - a part that the config chooses may fail
+            result = failed(name, error)
+        return result.content, dict(result.artifact)
 
-        def perform(call: Any) -> Told:
-            return refused(question) or Lookup(call.host, max_tokens=max_tokens).look(name, given)
-
-        told = runs.invoke(name, question, config, calling(question, {}), perform, record=_recorded)
-        return told.content, dict(told.artifact)
-
-    async def alook(config: RunnableConfig, **given: Any) -> Answer:
+    async def alook(*values: Any, config: RunnableConfig, **named: Any) -> Answer:
+        given = tool.given(values, named)
         question = given[tool.question]
-
-        async def perform(call: Any) -> Told:
-            return refused(question) or await Lookup(call.host, max_tokens=max_tokens).alook(name, given)
-
-        told = await runs.ainvoke(name, question, config, calling(question, {}), perform, record=_recorded)
-        return told.content, dict(told.artifact)
+        try:
+            make, config = calling(question, config)
+            result = await runs.ainvoke(
+                name, question, config, make, lambda call: lookup(call).alook(name, given), record=_recorded
+            )
+        except _interrupts():
+            raise
+        except Exception as error:  # noqa: BLE001
+            result = failed(name, error)
+        return result.content, dict(result.artifact)
 
     return StructuredTool(
         name=name,
@@ -55,8 +72,21 @@ def _tool(name: str, calling: Calling, max_tokens: int) -> BaseTool:
         func=look,
         coroutine=alook,
         response_format="content_and_artifact",
+        handle_validation_error=_invalid,
     )
 
 
-def _recorded(told: Told) -> dict[str, Any]:
-    return dict(told.artifact)
+def _invalid(error: Any) -> str:
+    """Say which arguments of a model are wrong."""
+    wrong = (f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors(include_url=False))
+    return f"Nothing was looked for: {'; '.join(wrong)}."
+
+
+def _recorded(result: ToolResult) -> dict[str, Any]:
+    return dict(result.artifact)
+
+
+def _interrupts() -> tuple[type[Exception], ...]:
+    """Return the errors by which LangGraph interrupts a graph, if it is there: they are no failures."""
+    found = getattr(sys.modules.get("langgraph.errors"), "GraphBubbleUp", None)
+    return () if found is None else (found,)

@@ -12,21 +12,14 @@ from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr
 from llama_index.core.instrumentation.span import active_span_id
 from llama_index.core.llms import LLM, ChatMessage, TextBlock
 from llama_index.core.prompts import BasePromptTemplate
-from llama_index.core.schema import (
-    BaseNode,
-    NodeRelationship,
-    NodeWithScore,
-    QueryBundle,
-    RelatedNodeInfo,
-    RelatedNodeType,
-    TextNode,
-)
-from typing_extensions import override
+from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
+from typing_extensions import Self, override
 
 from llamaindex_selfroute import convert, internals, models, structured
 from llamaindex_selfroute.convert import ModelInput
 from llamaindex_selfroute.events import SelfRouteDecisionEvent, SelfRouteQueryEvent, has_listener, send
 from llamaindex_selfroute.models import ResponseTally, package_of
+from llamaindex_selfroute.stored.filters import FilteredSource
 from llamaindex_selfroute.stored.nodes import Link
 from selfroute.answerability.structured import length_of
 from selfroute.caching import Dialect, Prefix, ProviderCache, prefix_in
@@ -152,11 +145,17 @@ class LlamaIndexHost(Host[NodeWithScore]):
 
     @override
     def read(self, passages: Sequence[NodeWithScore]) -> Sequence[NodeWithScore]:
-        return convert.read(self.source, passages, self.query)
+        source = self.source
+        if isinstance(source, FilteredSource):
+            return source.visible(convert.read(source.read, passages, self.query), passages)
+        return convert.read(source, passages, self.query)
 
     @override
     async def aread(self, passages: Sequence[NodeWithScore]) -> Sequence[NodeWithScore]:
-        return await convert.aread(self.source, passages, self.query)
+        source = self.source
+        if isinstance(source, FilteredSource):
+            return source.visible(await convert.aread(source.read, passages, self.query), passages)
+        return await convert.aread(source, passages, self.query)
 
     @override
     def prompt(self, step: Route, context: Sequence[NodeWithScore]) -> FilledPrompt:
@@ -233,9 +232,10 @@ class LlamaIndexHost(Host[NodeWithScore]):
         return document.node.ref_doc_id or document.node.node_id
 
     @override
-    def naming(self, name: Any) -> NodeWithScore:
-        related: dict[NodeRelationship, RelatedNodeType] = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id=str(name))}
-        return NodeWithScore(node=TextNode(text="", relationships=related))
+    def asking(self, question: str) -> Self:
+        other = super().asking(question)
+        other.query = QueryBundle(question)
+        return other
 
     @override
     def place_of(self, passage: NodeWithScore) -> Place:

@@ -27,6 +27,7 @@ from llamaindex_selfroute.arguments import PROMPTS, CheckedFields
 from llamaindex_selfroute.convert import Source, bundle_of, check_numbers, checked_prompt, node_from_json, query_in_row
 from llamaindex_selfroute.events import send
 from llamaindex_selfroute.host import Finder, LlamaIndexHost, QueryCall, SynthesizerParts
+from llamaindex_selfroute.stored.filters import filtered
 from llamaindex_selfroute.stored.reading import StoredDocuments
 from selfroute import prompts
 from selfroute.answerability.structured import Answerability
@@ -282,14 +283,16 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, BaseSynthesizer):
         check_numbers("rag_prompt", prompt)
         return prompt
 
-    def _source(self) -> Source:
+    def _source(self) -> Any:
         """Return the documents, limited to what the retriever that found the nodes may see."""
         asked, limited = _BEHIND.get()
         return limited if asked is self else self._limited(None, ())
 
-    def _limited(self, retriever: BaseRetriever | None, postprocessors: Sequence[BaseNodePostprocessor]) -> Source:
+    def _limited(self, retriever: BaseRetriever | None, postprocessors: Sequence[BaseNodePostprocessor]) -> Any:
         source = self.documents
-        return source.within(retriever, postprocessors) if isinstance(source, StoredDocuments) else source
+        if isinstance(source, StoredDocuments):
+            return source.within(retriever, postprocessors)
+        return filtered(source, retriever)
 
     @override
     def _get_prompts(self) -> dict[str, Any]:

@@ -1,25 +1,34 @@
-"""Tell an agent that looks for itself: what a search finds, where words stand in a document, a stretch of it.
+"""Look something up for an agent: what a search finds, where words stand in a document, a stretch of it.
 
-Nothing is told that the pipeline's own retriever and its wall would not let through, and no answer is longer than the
-tokens that were allowed. Names, words and offsets come from a model: they are data, and nothing else.
+Names, words and offsets come from a model, so they are data. A name opens nothing: a document is read only behind
+passages of it that the pipeline's own retriever returns, under the configuration of this very call. No answer is longer
+than the tokens that were allowed, and each argument gets an answer, since an error would end the agent's run.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from selfroute.calls.host import Host, check_question
+from selfroute.documents.access import has_words
+from selfroute.documents.cache import Recent
+from selfroute.documents.label import label_in
 from selfroute.documents.pages import Page, page_at, page_of
 from selfroute.documents.sections import Run, ranked
 from selfroute.errors import ConfigurationError, DocumentNotFoundError, InputError
+from selfroute.stores.listing import same_name
 from selfroute.usage.tokens import count_tokens
 
 MOST_TOKENS = 2_000
 """How many tokens an answer has at most, unless it is said."""
 _LEAST = 100
 _UNREADABLE = (DocumentNotFoundError, ConfigurationError)
+_LONGEST_QUESTION = 10_000  # characters; ranking sections by more words would hold up everybody else
+_MOST_QUERIES = 1_000
+_logger = logging.getLogger("selfroute")
 
 Document = TypeVar("Document")
 
@@ -37,6 +46,11 @@ class Tool:
     about: str
     question: str
     arguments: Mapping[str, tuple[type, Any, str]]
+
+    def given(self, values: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
+        """Return all arguments, of which a framework may pass some by their position."""
+        defaults = {argument: default for argument, (_, default, _) in self.arguments.items() if default is not ...}
+        return {**defaults, **dict(zip(self.arguments, values, strict=False)), **named}
 
     def schema(self, name: str, pydantic: Any) -> Any:
         """Return the class of pydantic that holds its arguments; the core does not import that package."""
@@ -60,7 +74,7 @@ TOOLS: Mapping[str, Tool] = {
         {"document": _DOCUMENT, "words": (str, ..., "Words to look for, or a question")},
     ),
     "open": Tool(
-        "Read a stretch of one document, from an offset on.",
+        "Read a stretch of one document that a search found, from an offset on.",
         "document",
         {"document": _DOCUMENT, "start": (int, 0, "The offset of the first character")},
     ),
@@ -69,8 +83,8 @@ TOOLS: Mapping[str, Tool] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What an agent is told.
+class ToolResult:
+    """What a tool returns to an agent.
 
     Attributes:
         content: The text for the model.
@@ -85,88 +99,131 @@ class Told:
         return self.content
 
 
-class Lookup(Generic[Document]):
-    """Looks something up for one question, which is the query or the words."""
+class Queries(Recent[str]):
+    """The latest query for which a search returned a passage of a document, by its name and by who asked.
 
-    def __init__(self, host: Host[Document], *, max_tokens: int = MOST_TOKENS) -> None:
+    A query is no evidence of anything: it is asked again before a document is read, and only what the retriever then
+    returns counts. So agents of several users may share the tools.
+    """
+
+    def __init__(self, most: int = _MOST_QUERIES) -> None:
+        """Remember the queries of so many documents."""
+        super().__init__(most)
+
+
+class Lookup(Generic[Document]):
+    """Looks something up for one question, which is the query, the words, or the name of a document."""
+
+    def __init__(
+        self,
+        host: Host[Document],
+        *,
+        max_tokens: int = MOST_TOKENS,
+        queries: Queries | None = None,
+        passing: tuple[type[Exception], ...] = (),
+    ) -> None:
         """Take what does the work.
 
         Args:
             host: The host of the question.
             max_tokens: How many tokens an answer has at most.
+            queries: The queries of the searches before, which the tools of one agent share.
+            passing: Errors of the framework that are none, such as those by which a graph is interrupted.
 
         Raises:
-            ConfigurationError: That is less than 100.
+            ConfigurationError: `max_tokens` is less than 100.
         """
-        self._host, self._most = host, check_most(max_tokens)
+        self._host, self._most, self._passing = host, check_most(max_tokens), passing
+        self._queries = Queries() if queries is None else queries
 
-    def look(self, tool: str, given: Mapping[str, Any]) -> Told:
-        """Use one of the `TOOLS`, with its arguments."""
-        told: Told = getattr(self, tool)(**given)
-        return told
+    def look(self, tool: str, given: Mapping[str, Any]) -> ToolResult:
+        """Use one of the `TOOLS` with its arguments; what is wrong with these, or goes wrong, is said in the result."""
+        try:
+            return invalid(TOOLS[tool], given) or getattr(self, tool)(**given)
+        except self._passing:
+            raise
+        except Exception as error:  # noqa: BLE001 - stores raise whatever they like
+            return failed(tool, error)
 
-    async def alook(self, tool: str, given: Mapping[str, Any]) -> Told:
-        """Do as `look` does, asynchronously."""
-        told: Told = await getattr(self, f"a{tool}")(**given)
-        return told
+    async def alook(self, tool: str, given: Mapping[str, Any]) -> ToolResult:
+        """Use one of the `TOOLS` asynchronously."""
+        try:
+            return invalid(TOOLS[tool], given) or await getattr(self, f"a{tool}")(**given)
+        except self._passing:
+            raise
+        except Exception as error:  # noqa: BLE001
+            return failed(tool, error)
 
-    def search(self, **_: Any) -> Told:
+    def search(self, **_: Any) -> ToolResult:
         """Return the passages that the retriever finds, as many as fit."""
         return self._passages(self._host.retrieve())
 
-    async def asearch(self, **_: Any) -> Told:
-        """Do as `search` does, asynchronously."""
+    async def asearch(self, **_: Any) -> ToolResult:
+        """Search asynchronously."""
         return self._passages(await self._host.aretrieve())
 
-    def find(self, document: str, **_: Any) -> Told:
+    def find(self, document: str, **_: Any) -> ToolResult:
         """Return the sections of a document that share most with the words, as many as fit."""
-        return self._sections(document, self._read(document, self._host.retrieve()))
+        return self._sections(document, self._read(document))
 
-    async def afind(self, document: str, **_: Any) -> Told:
-        """Do as `find` does, asynchronously."""
-        return self._sections(document, await self._aread(document, await self._host.aretrieve()))
+    async def afind(self, document: str, **_: Any) -> ToolResult:
+        """Find asynchronously."""
+        return self._sections(document, await self._aread(document))
 
-    def open(self, document: str, start: int = 0) -> Told:
+    def open(self, document: str, start: int = 0, **_: Any) -> ToolResult:
         """Return a document from an offset on, as much as fits."""
-        return self._stretch(document, self._read(document, ()), start)
+        return self._stretch(document, self._read(document), start)
 
-    async def aopen(self, document: str, start: int = 0) -> Told:
-        """Do as `open` does, asynchronously."""
-        return self._stretch(document, await self._aread(document, ()), start)
+    async def aopen(self, document: str, start: int = 0, **_: Any) -> ToolResult:
+        """Open asynchronously."""
+        return self._stretch(document, await self._aread(document), start)
 
-    def _read(self, name: str, passages: Sequence[Document]) -> Document | None:
-        for named in self._naming(name, passages):
-            try:
-                documents = self._host.read(named)
-            except _UNREADABLE:
-                continue
-            if found := self._called(name, documents):
-                return found
+    def _read(self, name: str) -> Document | None:
+        """Return a document if the retriever finds a passage of it; None if it does not, or may not see all of it."""
+        for host in self._hosts(name):
+            if found := self._of(host, name, host.retrieve()):
+                try:
+                    documents = host.read(found)
+                except _UNREADABLE:
+                    continue
+                if document := self._of_same(found, documents):
+                    return document
         return None
 
-    async def _aread(self, name: str, passages: Sequence[Document]) -> Document | None:
-        for named in self._naming(name, passages):
-            try:
-                documents = await self._host.aread(named)
-            except _UNREADABLE:
-                continue
-            if found := self._called(name, documents):
-                return found
+    async def _aread(self, name: str) -> Document | None:
+        for host in self._hosts(name):
+            if found := self._of(host, name, await host.aretrieve()):
+                try:
+                    documents = await host.aread(found)
+                except _UNREADABLE:
+                    continue
+                if document := self._of_same(found, documents):
+                    return document
         return None
 
-    def _naming(self, name: str, passages: Sequence[Document]) -> Iterator[Sequence[Document]]:
-        """Yield passages that lead to a document: those that were found, or one that only names it."""
-        if found := [passage for passage in passages if str(self._host.source_of(passage)) == name]:
-            yield found
-            return
-        for key in (name, *([int(name)] if name.isascii() and name.isdigit() else [])):
-            if (bare := self._host.naming(key)) is not None:
-                yield [bare]
+    def _hosts(self, name: str) -> Iterator[Host[Document]]:
+        """Yield hosts whose retrievers may find a passage of a document: by its latest query, or by the question."""
+        query = self._queries.get((self._host.caller, name))
+        if query is not None and query != self._host.question:
+            yield self._host.asking(query)
+        yield self._host
 
-    def _called(self, name: str, documents: Sequence[Document]) -> Document | None:
-        return next((one for one in documents if str(self._host.source_of(one)) == name), None)
+    def _of(self, host: Host[Document], name: str, passages: Sequence[Document]) -> list[Document]:
+        """Return the passages of a document; one without a letter or a digit is evidence of nothing."""
+        self._note(host, passages)
+        return [one for one in passages if _names(host.source_of(one), name) and has_words(host.text_of(one))]
 
-    def _passages(self, passages: Sequence[Document]) -> Told:
+    def _note(self, host: Host[Document], passages: Sequence[Document]) -> None:
+        for name in {str(host.source_of(passage)) for passage in passages}:
+            self._queries.put((host.caller, name), host.question)
+
+    def _of_same(self, passages: Sequence[Document], documents: Sequence[Document]) -> Document | None:
+        """Return the document that the passages are from; 7 and "7" name two."""
+        sources = list(map(self._host.source_of, passages))
+        return next((one for one in documents if any(same_name(self._host.source_of(one), at) for at in sources)), None)
+
+    def _passages(self, passages: Sequence[Document]) -> ToolResult:
+        self._note(self._host, passages)
         shown: list[dict[str, Any]] = []
         texts: list[str] = []
         left = self._most
@@ -180,9 +237,9 @@ class Lookup(Generic[Document]):
                 break
             texts.append(_cut(told, self._most))
             shown.append({"document": name, "page": page, "text": texts[-1][len(head) :]})
-        return Told("\n\n".join(texts) or "Nothing was found.", {"passages": shown})
+        return ToolResult("\n\n".join(texts) or "Nothing was found.", {"passages": shown})
 
-    def _sections(self, name: str, document: Document | None) -> Told:
+    def _sections(self, name: str, document: Document | None) -> ToolResult:
         if document is None:
             return _absent(name)
         text, pages = self._host.text_of(document), self._pages(document)
@@ -193,7 +250,7 @@ class Lookup(Generic[Document]):
             for run in runs
         ]
         told = [f"[{_place(name, one['page'])}, from {one['start']:,}]\n{one['text']}" for one in sections]
-        return Told("\n\n".join(told) or "Nothing was found.", {"document": name, "sections": sections})
+        return ToolResult("\n\n".join(told) or "Nothing was found.", {"document": name, "sections": sections})
 
     def _part_of(self, section: Run | None, text: str) -> list[Run]:
         """Return as much of a section as fits, from the sentence on that shares most with the words."""
@@ -205,7 +262,7 @@ class Lookup(Generic[Document]):
         start += next((one["start"] for one in locate(words, words, text[start:end], n=1)), 0)
         return [section._replace(start=start, end=start + len(_cut(text[start:end], self._most)))]
 
-    def _stretch(self, name: str, document: Document | None, start: int) -> Told:
+    def _stretch(self, name: str, document: Document | None, start: int) -> ToolResult:
         if document is None:
             return _absent(name)
         text = self._host.text_of(document)
@@ -214,20 +271,38 @@ class Lookup(Generic[Document]):
         end, page = begin + len(shown), page_at(self._pages(document), begin)
         more = f"\n\n(It goes on: open it with start={end}.)" if end < len(text) else ""
         about = {"document": name, "page": page, "start": begin, "end": end, "length": len(text), "text": shown}
-        return Told(f"[{_place(name, page)}, {begin:,} to {end:,} of {len(text):,}]\n{shown}{more}", about)
+        return ToolResult(f"[{_place(name, page)}, {begin:,} to {end:,} of {len(text):,}]\n{shown}{more}", about)
 
     def _pages(self, document: Document) -> Sequence[Sequence[Any]]:
-        label = self._host.place_of(document).metadata.get("selfroute")
-        return label.get("pages", ()) if isinstance(label, Mapping) else ()
+        pages: Sequence[Sequence[Any]] = label_in(
+            self._host.place_of(document).metadata, self._host.text_of(document)
+        ).get("pages", ())
+        return pages
 
 
-def refused(words: str) -> Told | None:
-    """Return what is wrong with the words that a model gave, if anything: an error would end the agent's run."""
+def invalid(tool: Tool, given: Mapping[str, Any]) -> ToolResult | None:
+    """Return what is wrong with the arguments that a model gave; None if nothing is."""
+    question = given.get(tool.question)
     try:
-        check_question(words)
+        check_question(question)
     except InputError as error:
-        return Told(f"Nothing was looked for: {error}.", {"refused": True})
+        return _refused(f"{error}")
+    if len(given[tool.question]) > _LONGEST_QUESTION:
+        return _refused(f"use at most {_LONGEST_QUESTION:,} characters")
+    for argument, (kind, _, _) in tool.arguments.items():
+        if not isinstance(given.get(argument), kind):
+            return _refused(f"{argument} must be a {kind.__name__}")
     return None
+
+
+def _refused(why: str) -> ToolResult:
+    return ToolResult(f"Nothing was looked for: {why}.", {"refused": True})
+
+
+def failed(tool: str, error: Exception) -> ToolResult:
+    """Return what an agent is told where a part failed; its error may hold addresses and keys, so it is logged."""
+    _logger.warning("the tool %s failed, and the agent was told so", tool, exc_info=error)
+    return ToolResult(f"This failed ({type(error).__name__}). Try other words, or go on without it.", {"failed": True})
 
 
 def check_most(max_tokens: Any) -> int:
@@ -242,8 +317,14 @@ def check_most(max_tokens: Any) -> int:
     return max_tokens
 
 
-def _absent(name: str) -> Told:
-    return Told(f"There is no such document: {name[:200]!r}.", {"document": name, "missing": True})
+def _names(source: Any, name: str) -> bool:
+    return source is not None and str(source) == name
+
+
+def _absent(name: str) -> ToolResult:
+    shown = name[:200].encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    advice = "Search for what it says first, and name it as the search does."
+    return ToolResult(f"There is no such document: {shown!r}. {advice}", {"document": shown, "missing": True})
 
 
 def _place(name: Any, page: Page | None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Generator, Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
@@ -20,6 +21,7 @@ from selfroute.usage.prices import PricedModel, is_one_model
 Document = TypeVar("Document")
 Model = TypeVar("Model")
 Template = TypeVar("Template")
+AnyHost = TypeVar("AnyHost", bound="Host[Any]")
 _UNASKED = "nothing was retrieved and no model was asked"
 
 
@@ -100,6 +102,7 @@ class Host(Protocol[Document]):
     Attributes:
         question: The question.
         inputs: What else the call was given, for policies.
+        caller: What the configuration says of who asks; None if it says nothing.
         source: The documents: `ScopedDocuments`, a list, or anything else that `read` knows.
         one_model: Whether one model performs all steps.
         streaming: Whether replies come in pieces.
@@ -108,6 +111,7 @@ class Host(Protocol[Document]):
 
     question: str
     inputs: Mapping[str, Any] = {}
+    caller: Hashable = None
     source: Any
     one_model: bool = True
     streaming: bool = True
@@ -194,9 +198,11 @@ class Host(Protocol[Document]):
         """Return the name of the document that a passage is from, or of a document itself; None if it has no name."""
         return None
 
-    def naming(self, name: Any) -> Document | None:  # noqa: ARG002
-        """Return a passage without text that names a document; None if passages cannot name one."""
-        return None
+    def asking(self: AnyHost, question: str) -> AnyHost:  # noqa: PYI019 - Python 3.10 has no Self
+        """Return a host that asks the same parts, behind the same wall, for another question."""
+        other = copy(self)
+        other.question = question
+        return other
 
     def place_of(self, passage: Document) -> Place:  # noqa: ARG002
         """Return where a passage stands."""
