@@ -8,7 +8,7 @@ from typing import Any
 
 from selfroute.effects import Route
 from selfroute.errors import InputError
-from selfroute.usage.counts import FREE, STEPS, UNPRICED, Cost, Entry, StepUsage, Usage
+from selfroute.usage.counts import FREE, NOTHING, STEPS, UNPRICED, Cost, Entry, StepUsage, Usage
 from selfroute.usage.values import WRONG, Check, amount, count, fields, flag, named, number, one_of, optional, text
 
 _NO_USAGE = "usage must be as a chain or an engine returns it, also after json.dumps and json.loads"
@@ -71,6 +71,18 @@ def models_of(row: Mapping[str, Any]) -> dict[str, StepUsage]:
         }
     except WRONG as error:
         raise InputError(_NO_USAGE) from error
+
+
+def added(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what two questions used together, each as `Usage.as_dict` wrote it, in the same form.
+
+    Raises:
+        InputError: One is no usage.
+    """
+    models = models_of(before)
+    for name, counts in models_of(after).items():
+        models[name] = models.get(name, NOTHING) + counts
+    return (usage_of(before) + usage_of(after)).as_dict(models)
 
 
 def entry_of(row: Mapping[str, Any]) -> Entry | None:

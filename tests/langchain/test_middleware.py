@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
+import sys
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -10,17 +13,20 @@ import pytest
 pytest.importorskip("langchain.agents")
 
 from langchain.agents import create_agent
-from langchain.agents.structured_output import ToolStrategy
+from langchain.agents.middleware import AgentMiddleware, after_model, before_model
+from langchain.agents.structured_output import ProviderStrategy, StructuredOutputValidationError, ToolStrategy
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, RemoveMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.runnables import ConfigurableField
 from langchain_core.tools import tool
 from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from pydantic import BaseModel
 
-from langchain_selfroute import SelfRouteMiddleware, StoredDocuments
+from langchain_selfroute import SelfRouteLedger, SelfRouteMiddleware, StoredDocuments
 from langchain_stores import EMBEDDING, chunks_of, text_of
 from loopback import LoopbackServer, Reply, Request
 from selfroute.errors import ConfigurationError
@@ -29,11 +35,29 @@ from selfroute.policies import Budget
 QUESTION = "What does the crane lift?"
 DRAFT = "The passages do not mention what it lifts."
 WHOLE = "It lifts nets and barrels."
-MODES = pytest.mark.parametrize("awaited", [False, True], ids=["sync", "async"])
+HAS_CONFIG = sys.version_info >= (3, 11)  # before that an awaited agent is refused what would be routed
+MODES = pytest.mark.parametrize(
+    "awaited", [False, True] if HAS_CONFIG else [False], ids=["sync", "async"] if HAS_CONFIG else ["sync"]
+)
+CALLED = {"finish_reason": "tool_calls", "model_name": "gpt-4o-mini"}
+CALLS = AIMessage("", tool_calls=[{"name": "clock", "args": {}, "id": "1"}], response_metadata=CALLED)
+CALLS_BADLY = AIMessage(
+    "", invalid_tool_calls=[{"name": "clock", "args": "{", "id": "1", "error": None}], response_metadata=CALLED
+)
+
+
+def kind_of(prompt: list[BaseMessage]) -> str:
+    last = next(message.text for message in reversed(prompt) if isinstance(message, HumanMessage))
+    if last.startswith("Passages"):
+        return "sections" if "[...]" in last else "draft"
+    return "whole" if last.startswith("Read the following") else "other"
 
 
 class Scripted(BaseChatModel):
-    """Gives a reply to each kind of prompt: to passages, to sections, to whole documents, and to anything else."""
+    """Gives a reply to each kind of prompt: to passages, to sections, to whole documents, and to anything else.
+
+    A reply to "draft, told" is given where a tool has told something since.
+    """
 
     replies: dict[str, Any]
     prompts: list[list[BaseMessage]]
@@ -47,13 +71,10 @@ class Scripted(BaseChatModel):
 
     def _reply(self, messages: list[BaseMessage]) -> AIMessage:
         self.prompts.append(messages)
-        last = messages[-1].text
-        kind = (
-            "sections" if "[...]" in last else "draft" if last.startswith("Passages") else
-            "whole" if last.startswith("Read the following") else "other"
-        )  # fmt: skip
-        reply = self.replies[kind]
-        return reply if isinstance(reply, AIMessage) else AIMessage(reply)
+        kind = kind_of(messages)
+        told = f"{kind}, told" if isinstance(messages[-1], ToolMessage) else kind
+        reply = self.replies.get(told) or self.replies[kind]
+        return reply.model_copy() if isinstance(reply, AIMessage) else AIMessage(reply)
 
     def _generate(self, messages: list[BaseMessage], *_: Any, **__: Any) -> ChatResult:
         message = self._reply(messages)
@@ -75,15 +96,15 @@ def store() -> InMemoryVectorStore:
 
 def agent_of(store: Any, replies: dict[str, Any], tools: Any = (), **options: Any) -> tuple[Any, Scripted]:
     model = Scripted(replies=replies, prompts=[])
-    saver = options.pop("checkpointer", None)
+    of_agent = {name: options.pop(name) for name in ("checkpointer", "response_format") if name in options}
+    others = options.pop("others", [])
     reading = SelfRouteMiddleware.from_vectorstore(store, **options)
-    return create_agent(model, tools=list(tools), middleware=[reading], checkpointer=saver), model
+    return create_agent(model, tools=list(tools), middleware=[*others, reading], **of_agent), model
 
 
 async def answered(agent: Any, awaited: bool, text: str = QUESTION, **config: Any) -> dict[str, Any]:
-    given = {"messages": [("user", text)]}
-    found = await agent.ainvoke(given, config or None) if awaited else agent.invoke(given, config or None)
-    return dict(found)
+    given, config = {"messages": [("user", text)]}, {"recursion_limit": 20, **config}
+    return dict(await agent.ainvoke(given, config) if awaited else agent.invoke(given, config))
 
 
 @MODES
@@ -127,7 +148,7 @@ async def test_a_stream_shows_the_answer_once_and_nothing_of_a_declined_draft(
     told = [piece.text for piece in pieces if isinstance(piece, AIMessage)]
     assert "".join(told).strip() == shown
     assert (len(told) > 1) == (shown == WHOLE)
-    updates = [update async for update in agent.astream(given, stream_mode="updates")]
+    updates = list(agent.stream(given, stream_mode="updates"))
     assert any("selfroute" in (one or {}) for update in updates for one in update.values())
     assert not graded or "20 10" not in str(updates)
 
@@ -136,20 +157,6 @@ async def test_a_stream_shows_the_answer_once_and_nothing_of_a_declined_draft(
 def clock() -> str:
     """Tell the time."""
     return "noon"
-
-
-@MODES
-@pytest.mark.parametrize(("step", "asked"), [("draft", 2), ("whole", 3)])
-async def test_tools_are_called_as_without_it_and_the_call_after_them_is_not_routed(
-    store: Any, awaited: bool, step: str, asked: int
-) -> None:
-    called = AIMessage("", tool_calls=[{"name": "clock", "args": {}, "id": "1"}])
-    agent, model = agent_of(store, {"draft": DRAFT, "other": "It is noon.", step: called}, [clock])
-    state = await answered(agent, awaited, "What time is it?")
-    assert [message.type for message in state["messages"]] == ["human", "ai", "tool", "ai"]
-    assert state["messages"][-1].text == "It is noon."
-    assert ("selfroute" in state, len(model.prompts)) == (False, asked)
-    assert DRAFT not in str(state)
 
 
 @MODES
@@ -211,11 +218,6 @@ async def test_a_model_that_fails_fails_the_agent(store: Any) -> None:
 
 @MODES
 async def test_through_a_providers_client_usage_is_the_servers_and_tools_stay_bound(store: Any, awaited: bool) -> None:
-    @tool
-    def clock() -> str:
-        """Tell the time."""
-        return "noon"
-
     def reply(request: Request) -> Reply:
         return Reply(DRAFT if request.body["messages"][-1]["content"].startswith("Passages") else WHOLE)
 
@@ -234,17 +236,342 @@ async def test_through_a_providers_client_usage_is_the_servers_and_tools_stay_bo
         assert [one["function"]["name"] for one in body["tools"]] == ["clock"]
 
 
+class Lift(BaseModel):
+    """What the crane lifts."""
+
+    lifts: str
+
+
 @MODES
-async def test_a_structured_response_that_comes_as_a_tool_call_passes(store: Any, awaited: bool) -> None:
-    class Lift(BaseModel):
-        """What the crane lifts."""
+async def test_middleware_keeps_the_filter_and_the_ledger_of_a_call(store: Any, awaited: bool) -> None:
+    store.add_documents(chunks_of(text_of("Orrin"), source="secret.md"))
+    limits = ConfigurableField(id="search_kwargs")
+    retriever = store.as_retriever(search_kwargs={"k": 9}).configurable_fields(search_kwargs=limits)
+    model, ledger = Scripted(replies={"draft": DRAFT, "whole": WHOLE}, prompts=[]), SelfRouteLedger()
+    reading = SelfRouteMiddleware(retriever=retriever, documents=StoredDocuments(store))
+    mine = {"k": 9, "filter": lambda one: one.metadata["source"] == "crane.md"}
+    agent = create_agent(model, middleware=[reading])
+    await answered(agent, awaited, configurable={"search_kwargs": mine}, callbacks=[ledger])
+    assert "Orrin" not in str(model.prompts)
+    assert ledger.to_dict()["queries"] == 1
 
-        lifts: str
 
-    called = AIMessage("", tool_calls=[{"name": "Lift", "args": {"lifts": "nets"}, "id": "1"}])
-    model = Scripted(replies={"draft": called}, prompts=[])
-    reading = SelfRouteMiddleware.from_vectorstore(store)
-    agent = create_agent(model, middleware=[reading], response_format=ToolStrategy(Lift))
+@pytest.mark.skipif(HAS_CONFIG, reason="from Python 3.11 on the config of a call is handed on")
+async def test_middleware_refuses_to_be_awaited_on_python_310(store: Any) -> None:
+    agent, model = agent_of(store, {"draft": "Nets.", "other": "Hello!"})
+    with pytest.raises(ConfigurationError, match=r"call invoke or stream, or run it on Python 3\.11"):
+        await answered(agent, True)
+    assert not model.prompts
+    assert (await answered(agent, True, "hello"))["messages"][-1].text == "Hello!"
+
+
+@MODES
+@pytest.mark.parametrize("call", [CALLS, CALLS_BADLY], ids=["valid", "invalid"])
+@pytest.mark.parametrize(("step", "asked"), [("draft", 1), ("sections", 2), ("whole", 3)])
+async def test_middleware_counts_a_reply_that_calls_a_tool(
+    awaited: bool, step: str, asked: int, call: AIMessage
+) -> None:
+    text = text_of("Haldon", 60).replace("\n\n", f"\n\n{'Tea was served on the quay. ' * 3}\n\n")
+    store = InMemoryVectorStore.from_documents(chunks_of(text, source="crane.md"), EMBEDDING)
+    budget, ledger = Budget(tokens=100_000, per="hour"), SelfRouteLedger()
+    replies = {"draft": DRAFT, "sections": DRAFT, "whole": WHOLE, f"{step}, told": "It is noon.", step: call}
+    agent, model = agent_of(store, replies, [clock], k=1, sections=300, escalation=budget)
+    state = await answered(agent, awaited, callbacks=[ledger])
+    book = ledger.to_dict()
+    assert (book["failed"], book["errors"]) == (0, {})
+    assert book["tokens"]["total_tokens"] == 105 * len(model.prompts)
+    read = [kind_of(prompt) for prompt in model.prompts if kind_of(prompt) != "draft"]
+    assert budget.spent["tokens"] == 105 * len(read)
+    if call is CALLS_BADLY:  # the agent ends with it, as without this middleware
+        assert (state["messages"][-1].invalid_tool_calls, len(model.prompts)) == (call.invalid_tool_calls, asked)
+        assert state["selfroute"] is None
+    else:
+        assert [message.type for message in state["messages"]] == ["human", "ai", "tool", "ai"]
+        assert state["selfroute"]["usage"]["total_tokens"] == book["tokens"]["total_tokens"]
+    assert DRAFT not in str(state)
+
+
+@MODES
+async def test_middleware_keeps_the_passages_until_the_question_is_answered(store: Any, awaited: bool) -> None:
+    replies = {"draft": CALLS, "draft, told": DRAFT, "whole, told": WHOLE}
+    agent, model = agent_of(store, replies, [clock], priced_as="openai:gpt-4o-mini")
     state = await answered(agent, awaited)
-    assert state["structured_response"] == Lift(lifts="nets")
-    assert "Passages" in model.prompts[0][-1].text
+    assert [kind_of(prompt) for prompt in model.prompts] == ["draft", "draft", "whole"]
+    assert [[message.type for message in prompt] for prompt in model.prompts[1:]] == [["human", "ai", "tool"]] * 2
+    assert all(QUESTION in prompt[0].text for prompt in model.prompts)
+    report = state["selfroute"]
+    assert (state["messages"][-1].text, report["route"], report["sources"]) == (WHOLE, "long_context", ["crane.md"])
+    assert (report["usage"]["rag"]["input_tokens"], report["usage"]["long_context"]["input_tokens"]) == (200, 100)
+    assert (report["usage"]["total_tokens"], report["usage"]["estimated"]) == (315, False)
+    assert Decimal(report["usage"]["cost"]) == 3 * (100 * Decimal("0.15") + 5 * Decimal("0.6")) / 10**6
+    assert list(report["usage"]["ledger"]["models"].values()) == [[300, 0, 0]]
+    assert "selfroute_turn" not in state
+
+
+@MODES
+async def test_middleware_makes_no_second_draft_after_a_tool_of_the_documents(store: Any, awaited: bool) -> None:
+    replies = {"draft": DRAFT, "whole": CALLS, "whole, told": WHOLE}
+    agent, model = agent_of(store, replies, [clock])
+    state = await answered(agent, awaited)
+    assert [kind_of(prompt) for prompt in model.prompts] == ["draft", "whole", "whole"]
+    usage = state["selfroute"]["usage"]
+    assert (usage["total_tokens"], usage["cost"], bool(usage["cost_unknown"])) == (315, None, True)
+    once = agent_of(
+        store, {**replies, "draft, told": "Nets."}, [clock], escalation=lambda case: bool(case.usage["rag"])
+    )
+    state = await answered(once[0], awaited)
+    assert [kind_of(prompt) for prompt in once[1].prompts] == ["draft", "whole", "draft"]
+    assert (state["messages"][-1].text, state["selfroute"]["route"]) == ("Nets.", "rag")
+
+
+@MODES
+@pytest.mark.parametrize(("name", "text"), [("another", QUESTION), ("q", "And what else?")])
+async def test_middleware_takes_nothing_over_from_another_question(
+    store: Any, awaited: bool, name: str, text: str
+) -> None:
+    replies = {"draft": DRAFT, "whole": CALLS, "draft, told": "Nets."}
+    model = Scripted(replies=replies, prompts=[])
+    reading = SelfRouteMiddleware.from_vectorstore(store)
+    agent = create_agent(
+        model, tools=[clock], middleware=[reading], checkpointer=InMemorySaver(), interrupt_before=["tools"]
+    )
+    config: Any = {"configurable": {"thread_id": "1"}}
+
+    async def go_on(given: Any) -> Any:
+        return await agent.ainvoke(given, config) if awaited else agent.invoke(given, config)
+
+    _, called = (await go_on({"messages": [HumanMessage(QUESTION, id="q")]}))["messages"]
+    told, later = (ToolMessage("noon", tool_call_id="1", id=name) for name in ("told", "later"))
+    again = HumanMessage(text, id=name)
+    since = [told] if name == "q" else [called.model_copy(update={"id": "c"}), later]
+    await go_on({"messages": [again, *since] if name == "q" else [told, again, *since]})
+    assert [kind_of(prompt) for prompt in model.prompts] == ["draft", "whole", "draft"]
+    assert text in model.prompts[-1][-3].text
+    assert agent.get_state(config).values["selfroute"]["usage"]["total_tokens"] == 105
+
+
+@MODES
+async def test_middleware_reports_on_the_turn_at_hand_or_on_none(store: Any, awaited: bool) -> None:
+    @before_model(can_jump_to=["end"])
+    def guard(state: Any, runtime: Any) -> Any:
+        return {"messages": [AIMessage("No.")], "jump_to": "end"} if state["messages"][-1].text == "Stop?" else None
+
+    @after_model(can_jump_to=["model"])
+    def twice(state: Any, runtime: Any) -> Any:
+        return {"jump_to": "model"} if len(state["messages"]) == 2 else None
+
+    class Outside(AgentMiddleware):
+        def wrap_model_call(self, request: Any, handler: Any) -> Any:
+            return AIMessage("Kept.") if request.messages[-1].text == "Known?" else handler(request)
+
+        async def awrap_model_call(self, request: Any, handler: Any) -> Any:
+            return AIMessage("Kept.") if request.messages[-1].text == "Known?" else await handler(request)
+
+    replies = {"draft": "Nets.", "draft, told": "It is noon.", "other": "You are welcome."}
+    agent, model = agent_of(store, replies, [clock], others=[guard, Outside()], checkpointer=InMemorySaver())
+    config: Any = {"configurable": {"thread_id": "1"}}
+    for text, shown in [("thanks!", "You are welcome."), ("Stop?", "No."), ("Known?", "Kept.")]:
+        assert (await answered(agent, awaited, **config))["selfroute"]["route"] == "rag"
+        state = await answered(agent, awaited, text, **config)
+        assert (state["messages"][-1].text, state["selfroute"]) == (shown, None)
+    again, _ = agent_of(store, replies, others=[twice])
+    assert (await answered(again, awaited))["selfroute"] is None  # the last answer was not routed
+    model.replies["draft"] = CALLS
+    reports = [
+        state.get("selfroute")
+        for state in agent.stream({"messages": [("user", QUESTION)]}, config, stream_mode="values")
+    ]
+    assert [report and report["route"] for report in reports[1:]] == [None] * (len(reports) - 2) + ["rag"]
+
+
+TALK = ["hello", "Hi there!", "thanks a lot", "good morning", "ok, bye", "Hallo zusammen", "Vielen Dank!", "TSCHÜSS",
+        "Bonjour à tous", "merci beaucoup !", "à bientôt", "¡Hola!", "Muchas gracias", "buenos dias", "你好",
+        "谢谢您！", "再见", "こんにちは", "ありがとうございます。", "さようなら", "ok", "How are you?", "yes, please",
+        "Alles klar!", "d'accord", "sí, claro", "好的", "了解です",
+        "ça va ?", "你好吗？", "お元気ですか", "buenos dias", "adios", "A bientot"]  # fmt: skip
+MARKS = [" ", "?", "\u200b", "\x00", "\ud800", "👍", "", "\u2060\u200d"]
+
+
+@MODES
+async def test_middleware_leaves_what_is_no_question_to_the_model(store: Any, awaited: bool) -> None:
+    agent, model = agent_of(store, {"other": "Hello!"})
+    image = {"type": "image_url", "image_url": {"url": "https://example.org/crane.png"}}
+    for content in [*TALK, *MARKS, [image], [{"type": "text", "text": "\u200b"}]]:
+        given = {"messages": [HumanMessage(content)]}
+        state = await agent.ainvoke(given) if awaited else agent.invoke(given)
+        assert (state["messages"][-1].text, state["selfroute"]) == ("Hello!", None), content
+        assert model.prompts.pop()[-1].content == content
+
+
+@MODES
+@pytest.mark.parametrize(
+    "text",
+    ["Hello, who chaired the meeting?", "thanks, and the budget?", "Danke, und das Budget?", "merci, et le budget ?",
+     "Gracias, ¿y quién la dirigió?", "谢谢，谁主持会议？", "ありがとう、予算は？", "Is bye a word?", "2024", "Why?",
+     "And for this?", "Everyone?", "¿Y si no?", "Et si oui ?", "fine", "Toll", "¿Mil?", "好了吗？", "没问题吗？",
+     "本当に？",
+     "ok?", "no?", "Thanks for everything?",
+     "hello " * 50],
+)  # fmt: skip
+async def test_middleware_routes_a_question_that_greets(store: Any, awaited: bool, text: str) -> None:
+    agent, model = agent_of(store, {"draft": "Nets."})
+    state = await answered(agent, awaited, text)
+    assert (state["selfroute"]["route"], text in model.prompts[0][-1].text) == ("rag", True)
+
+
+@MODES
+async def test_middleware_asks_routes_what_a_question_is(store: Any, awaited: bool) -> None:
+    heard: list[str] = []
+
+    def routes(text: str) -> bool:
+        heard.append(text)
+        return text.endswith("!")
+
+    agent, _ = agent_of(store, {"draft": "Nets.", "other": "Hello!"}, routes=routes)
+    for text, shown in [("hello!", "Nets."), (QUESTION, "Hello!"), ("!", "Hello!")]:
+        assert (await answered(agent, awaited, text))["messages"][-1].text == shown
+    assert heard == ["hello!", QUESTION]
+
+
+async def test_middleware_refuses_routes_that_cannot_be_asked(store: Any) -> None:
+    async def awaited(text: str) -> bool:
+        return bool(text)
+
+    for routes, why in [
+        ("hello", "not a text"),
+        (awaited, "pass a sync one"),
+        (lambda: True, "which yours does not take"),
+    ]:
+        with pytest.raises(ConfigurationError, match=f"routes .*{why}"):
+            agent_of(store, {}, routes=routes)
+        with pytest.raises(ConfigurationError, match=f"routes .*{why}"):
+            SelfRouteMiddleware(retriever=store.as_retriever(), routes=routes)  # type: ignore[arg-type]
+
+
+@MODES
+async def test_middleware_sends_no_half_of_a_character(store: Any, awaited: bool) -> None:
+    agent, model = agent_of(store, {"draft": DRAFT, "whole": WHOLE})
+    state = await answered(agent, awaited, "What does \ud800 lift?")
+    assert state["messages"][-1].text == WHOLE
+    assert all("What does \ufffd lift?" in prompt[-1].text for prompt in model.prompts)
+
+
+@MODES
+async def test_middleware_prices_each_step_as_it_is_told(store: Any, awaited: bool) -> None:
+    replies, mini = {"draft": DRAFT, "whole": WHOLE}, "openai:gpt-4o-mini"
+    agent, _ = agent_of(store, replies, priced_as=mini, escalation=Budget(usd=5))
+    report = (await answered(agent, awaited))["selfroute"]
+    assert report["route"] == "long_context"
+    assert Decimal(report["usage"]["cost"]) == 2 * (100 * Decimal("0.15") + 5 * Decimal("0.6")) / 10**6
+    dearer, _ = agent_of(store, replies, priced_as=mini, long_context_priced_as="openai:gpt-4o")
+    usage = (await answered(dearer, awaited))["selfroute"]["usage"]
+    assert set(usage["ledger"]["models"]) == {mini, "openai:gpt-4o"}
+
+
+@MODES
+@pytest.mark.parametrize(
+    ("draft", "whole", "shown"),
+    [("unanswerable", '{"lifts": "nets"}', Lift(lifts="nets")), ('{"lifts": "nets"}', "", Lift(lifts="nets")),
+     ("unanswerable", "unanswerable", None), (DRAFT, DRAFT, None)],
+)  # fmt: skip
+async def test_middleware_judges_a_reply_that_cannot_be_parsed(
+    store: Any, awaited: bool, draft: str, whole: str, shown: Any
+) -> None:
+    agent, model = agent_of(store, {"draft": draft, "whole": whole}, response_format=ProviderStrategy(Lift))
+    state = await answered(agent, awaited)
+    assert state["structured_response"] == shown
+    assert state["selfroute"]["answerable"] == (shown is not None)
+    assert state["selfroute"]["usage"]["total_tokens"] == 105 * len(model.prompts)
+    assert state["messages"][-1].text == (whole or draft)
+
+
+@MODES
+@pytest.mark.parametrize("step", ["draft", "whole"])
+async def test_middleware_raises_that_an_answer_cannot_be_parsed(store: Any, awaited: bool, step: str) -> None:
+    ledger = SelfRouteLedger()
+    replies = {"draft": "unanswerable", step: "It lifts nets."}
+    agent, model = agent_of(store, replies, response_format=ProviderStrategy(Lift))
+    with pytest.raises(StructuredOutputValidationError, match="Lift"):
+        await answered(agent, awaited, callbacks=[ledger])
+    assert ledger.to_dict()["tokens"]["total_tokens"] == 105 * len(model.prompts) == 105 * (1 + (step == "whole"))
+
+
+@MODES
+async def test_middleware_takes_a_structured_response_in_a_tool_call_for_the_answer(store: Any, awaited: bool) -> None:
+    called = AIMessage("", tool_calls=[{"name": "Lift", "args": {"lifts": "nets"}, "id": "1"}])
+    wrong = AIMessage("", tool_calls=[{"name": "Lift", "args": {}, "id": "1"}])
+    for replies, asked in [({"draft": called}, 1), ({"draft": wrong, "draft, told": called}, 2)]:
+        agent, model = agent_of(store, replies, response_format=ToolStrategy(Lift), citations=True)
+        state = await answered(agent, awaited)
+        assert state["structured_response"] == Lift(lifts="nets")
+        assert (state["selfroute"]["route"], state["selfroute"]["citations"]) == ("rag", [])
+        assert [kind_of(prompt) for prompt in model.prompts] == ["draft"] * asked
+        assert state["selfroute"]["usage"]["total_tokens"] == 105 * asked
+    strict, ledger = ToolStrategy(Lift, handle_errors=False), SelfRouteLedger()
+    agent, _ = agent_of(store, {"draft": wrong}, response_format=strict)
+    with pytest.raises(StructuredOutputValidationError, match="Lift"):
+        await answered(agent, awaited, callbacks=[ledger])
+    assert ledger.to_dict()["tokens"]["total_tokens"] == 105
+
+
+async def test_middleware_expects_no_numbers_before_a_tool_call(store: Any, caplog: Any) -> None:
+    agent, _ = agent_of(store, {"draft": CALLS, "draft, told": "90 90\nNets."}, [clock], answerability="graded")
+    bad, _ = agent_of(store, {"draft": CALLS_BADLY}, [clock], answerability="graded")
+    with caplog.at_level(logging.WARNING):
+        for _ in range(12):
+            await answered(bad, False)
+        assert (await answered(agent, False))["messages"][-1].text == "Nets."
+    assert "numbers" not in caplog.text
+
+
+@MODES
+async def test_middleware_goes_on_with_a_question_that_was_summarized_away(store: Any, awaited: bool) -> None:
+    """A summary may take the place of the question while its tools are called."""
+
+    class Summarizes(AgentMiddleware[Any, Any, Any]):
+        def before_model(self, state: Any, runtime: Any) -> Any:
+            messages = state["messages"]
+            if not isinstance(messages[-1], ToolMessage):
+                return None
+            summary = HumanMessage("Here is a summary", additional_kwargs={"lc_source": "summarization"})
+            return {"messages": [RemoveMessage(REMOVE_ALL_MESSAGES), summary, *messages[-2:]]}
+
+    agent, model = agent_of(
+        store, {"draft": CALLS, "draft, told": DRAFT, "whole, told": WHOLE}, [clock], others=[Summarizes()]
+    )
+    state = await answered(agent, awaited)
+    assert [kind_of(prompt) for prompt in model.prompts] == ["draft", "draft", "whole"]
+    assert all(QUESTION in prompt[-3].text and prompt[0].text == "Here is a summary" for prompt in model.prompts[1:])
+    assert (state["messages"][-1].text, state["selfroute"]["usage"]["total_tokens"]) == (WHOLE, 315)
+
+
+@MODES
+async def test_middleware_streams_no_draft_of_another_model(store: Any, awaited: bool) -> None:
+    """A middleware within may ask another model than that of the agent."""
+
+    class Swaps(AgentMiddleware[Any, Any, Any]):
+        def wrap_model_call(self, request: Any, handler: Any) -> Any:
+            return handler(request.override(model=other))
+
+        async def awrap_model_call(self, request: Any, handler: Any) -> Any:
+            return await handler(request.override(model=other))
+
+    other = Scripted(replies={"draft": DRAFT, "whole": WHOLE}, prompts=[])
+    reading = SelfRouteMiddleware.from_vectorstore(store)
+    agent = create_agent(Scripted(replies={}, prompts=[]), middleware=[reading, Swaps()])
+    given: Any = {"messages": [("user", QUESTION)]}
+    if awaited:
+        shown = [one.text async for one, _ in agent.astream(given, stream_mode="messages")]
+    else:
+        shown = [one.text for one, _ in agent.stream(given, stream_mode="messages")]
+    assert "".join(shown).strip() == WHOLE
+
+
+@MODES
+async def test_middleware_keeps_what_else_the_messages_hold(store: Any, awaited: bool) -> None:
+    blocks: Any = [{"type": "reasoning", "reasoning": "Nets."}, {"type": "text", "text": "It lifts nets."}]
+    agent, model = agent_of(store, {"draft": AIMessage(blocks)})
+    asked = HumanMessage(QUESTION, name="Orla", id="7")
+    state = await agent.ainvoke({"messages": [asked]}) if awaited else agent.invoke({"messages": [asked]})
+    assert state["messages"][-1].content == blocks
+    assert (model.prompts[0][-1].name, model.prompts[0][-1].id) == ("Orla", "7")
