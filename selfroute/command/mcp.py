@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hmac
 import os
+import secrets
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 from urllib.parse import quote
 
-from anyio import from_thread, get_cancelled_exc_class, to_thread
 from langchain_core.tools import BaseTool
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
@@ -26,6 +26,7 @@ from selfroute.command.sessions import Output, Session
 from selfroute.command.terminal import open_console
 from selfroute.error_text import one_line
 from selfroute.errors import ConfigurationError
+from selfroute.hangup import cancelled_once
 from selfroute.lookup import TOOLS
 from selfroute.usage.ledger_text import STEP_NAMES
 
@@ -40,6 +41,7 @@ _INSTRUCTIONS = (
     "Questions about these documents are answered by `ask`. To look for yourself, `search` them, `find` words in one, "
     "or `open` one; each is also a resource."
 )
+_MISSING = {"missing": True, "message": "No such document was found: search for what it says first."}
 _Question = Annotated[str, Field(description="The question, understandable by itself")]
 _Query = Annotated[str, Field(description="What to look for")]
 _Document = Annotated[str, Field(description="The document's name, as a search gives it")]
@@ -49,17 +51,16 @@ Json = dict[str, Any]
 Asgi = Callable[..., Awaitable[None]]
 
 
-class GoneError(Exception):
-    """The client has left, so that nobody waits for the answer."""
-
-
 def serve(options: Mcp) -> None:
-    """Serve the user's own files until the client goes.
+    """Serve the user's own files until the client goes; over HTTP, to those who send the token.
+
+    Where no token is set, one is made and printed on the standard error: a port of this machine is open to all its
+    users, also a port of files that only their owner may read.
 
     Raises:
         ConfigurationError: The server would be open to others without a token.
     """
-    token = os.environ.get(TOKEN)
+    token = os.environ.get(TOKEN, "").strip()
     if options.http and options.host not in _LOOPBACK and not token:
         msg = f"--host {options.host} is open to others: set a token in {TOKEN}, which clients send as a bearer token"
         raise ConfigurationError(msg)
@@ -71,10 +72,13 @@ def serve(options: Mcp) -> None:
         return
     import uvicorn  # noqa: PLC0415 - only where it is used
 
+    console = open_console(sys.stderr)
+    if not token:
+        token = secrets.token_urlsafe(32)
+        console.print(f"No token is set in {TOKEN}, so one was made for now; clients send this header:")
+        console.print(f"Authorization: Bearer {token}", markup=False, highlight=False, soft_wrap=True)
     app = with_token(server.streamable_http_app(host=options.host), token)
-    open_console(sys.stderr).print(
-        f"Serving {len(library.texts)} documents at http://{options.host}:{options.port}/mcp"
-    )
+    console.print(f"Serving {len(library.texts)} documents at http://{options.host}:{options.port}/mcp")
     uvicorn.run(app, host=options.host, port=options.port, log_level="warning")
 
 
@@ -109,21 +113,13 @@ def _add_ask(server: MCPServer[Any], session: Session, library: Library) -> None
 
     @server.tool(description=_ASK)
     async def ask(question: _Question, context: Context) -> Json:
-        def show(route: str, _: str) -> None:
-            if gone:
-                raise GoneError  # which closes the stream, and so stops the model
-            if route not in told:
-                told.append(route)
-                from_thread.run(context.report_progress, len(told), None, f"answering from {STEP_NAMES[route]}")
+        async def begun(route: str) -> None:
+            await context.report_progress(1, None, f"answering from {STEP_NAMES[route]}")
 
-        told: list[str] = []
-        gone: list[bool] = []
         await context.report_progress(0, None, "searching")
         try:
-            output = await to_thread.run_sync(lambda: session.stream(question, show), abandon_on_cancel=True)
-        except get_cancelled_exc_class():
-            gone.append(True)
-            raise
+            # A client that leaves cancels this: no step is begun then, and a model that replies is stopped.
+            output = await cancelled_once(session.aask(question, begun))
         except Exception as error:  # the providers' clients have no error in common
             raise ToolError(one_line(error)) from error
         return _brief(output, library)
@@ -161,11 +157,13 @@ class _Names:
             wanted = given["document"]
             given["document"] = next((name for name, label in self.labels.items() if label == wanted), "")
             if not given["document"]:
-                return {"document": wanted, "missing": True, "message": "There is no such document: search first."}
+                return {"document": wanted, **_MISSING}
         call = {"type": "tool_call", "id": "1", "name": tool.name, "args": given}
         message = await tool.ainvoke(call)
         found: Json = self._renamed(message.artifact)
-        return {**found, "message": message.content} if found.get("refused") else found
+        if found.get("missing"):
+            return {**found, **_MISSING}
+        return {**found, "message": message.content} if found.keys() & {"refused", "failed"} else found
 
     def _renamed(self, value: Any) -> Any:
         if isinstance(value, dict):
@@ -176,16 +174,17 @@ class _Names:
         return [self._renamed(one) for one in value] if isinstance(value, list) else value
 
 
-def with_token(app: Asgi, token: str | None) -> Asgi:
-    """Return an app that lets through only those who send the token; anybody without one."""
-    if not token:
-        return app
-    expected = f"Bearer {token}".encode()
+def with_token(app: Asgi, token: str) -> Asgi:
+    """Return an app that lets through only those who send the token."""
+    expected = token.encode(errors="surrogateescape")
 
     async def guarded(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close"})
+            return
         if scope["type"] == "http":
-            given = dict(scope["headers"]).get(b"authorization", b"")
-            if not hmac.compare_digest(given, expected):
+            scheme, given = _credentials(scope["headers"])
+            if scheme != b"bearer" or not hmac.compare_digest(given, expected):
                 await send(
                     {"type": "http.response.start", "status": 401, "headers": [(b"www-authenticate", b"Bearer")]}
                 )
@@ -194,3 +193,10 @@ def with_token(app: Asgi, token: str | None) -> Asgi:
         await app(scope, receive, send)
 
     return guarded
+
+
+def _credentials(headers: Iterable[tuple[bytes, bytes]]) -> tuple[bytes, bytes]:
+    """Return the scheme and the value of the one header that a client authorizes itself with; empty for several."""
+    values = [value for name, value in headers if name == b"authorization"]
+    scheme, _, given = values[0].partition(b" ") if len(values) == 1 else (b"", b"", b"")
+    return scheme.lower(), given.strip()

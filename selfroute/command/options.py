@@ -310,8 +310,9 @@ class Check(Asking):
 class Mcp(Asking):
     """Serve your own files to clients of the Model Context Protocol, such as Claude Code, Cursor or VS Code.
 
-    Over the standard input and output, or with --http over the network, where a token in SELFROUTE_MCP_TOKEN is needed
-    beyond this machine. Example: selfroute mcp reports --model openai:gpt-4o-mini
+    Over the standard input and output, or with --http over the network. There clients send a token: that in
+    SELFROUTE_MCP_TOKEN, or on this machine one that is made and printed.
+    Example: selfroute mcp reports --model openai:gpt-4o-mini
     """
 
     performed_by: ClassVar[str] = "selfroute.command.mcp:serve"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import aclosing, closing
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, cast
@@ -141,6 +141,24 @@ class Session:
                 output = chunk if output is None else output + chunk
                 show(output["route"], chunk.get("answer", ""))
         return self.output(output)
+
+    async def aask(self, question: str, begun: Callable[[str], Awaitable[object]]) -> Output:
+        """Answer a question asynchronously; cancelling this stops the model, and no other is asked.
+
+        Args:
+            question: The question.
+            begun: Called with the route, once, as soon as the answer begins.
+        """
+        output: dict[str, Any] = {}
+        pieces: list[str] = []
+        chunks = self.chain.astream(question, {"callbacks": [self.ledger]})
+        async with aclosing(cast("AsyncGenerator[Any, None]", chunks)):
+            async for chunk in chunks:
+                if not output:
+                    await begun(chunk["route"])
+                output |= chunk
+                pieces.append(chunk.get("answer", ""))
+        return self.output({**output, "answer": "".join(pieces)})
 
     def reword(self, question: str, turns: Sequence[Turn]) -> tuple[str, int]:
         """Have the model word a question so that it can be understood without what was said before.

@@ -8,21 +8,34 @@ import os
 import socket
 import sys
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import httpx
+import httpx2
 import mcp
 import pytest
+from mcp.client.streamable_http import streamable_http_client
 
 from command_parts import ANSWER, FERRY, QUESTION, Run, model
-from loopback import LoopbackServer, Reply
+from loopback import LoopbackServer, Reply, Request
 from selfroute.command import asking
 from selfroute.command import mcp as command
 from selfroute.command.options import Mcp
 
 CREW = "# Crew\n\n" + "The boat has two masts. " * 300 + "Orla Finn is the captain.\n"
+BEGIN = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "own", "version": "1"},
+    },
+}
+ACCEPTS = {"accept": "application/json, text/event-stream"}
 
 
 @pytest.fixture
@@ -111,6 +124,51 @@ async def test_a_client_that_leaves_stops_the_model(files: list[Path], server: L
     assert server.book[-1].sent < len(words)
 
 
+@pytest.mark.parametrize("drafted", [False, True], ids=["the draft", "whole documents"])
+async def test_mcp_a_client_that_leaves_before_text_stops_the_model_and_asks_no_other(
+    files: list[Path], server: LoopbackServer, drafted: bool
+) -> None:
+    def answer(request: Request) -> Reply:
+        hangs = drafted != request.prompt.startswith("Passages")
+        return Reply("unanswerable", first_delay=1.0 if hangs else 0.0)
+
+    server.answer = answer
+    _, name, _, url = model(server)
+    steps = 1 + drafted
+    async with client_of(files, model=name, base_url=url) as client:
+        asking_it = asyncio.create_task(client.call_tool("ask", {"question": "Who is it?"}))
+        while len(server.book) < steps:  # noqa: ASYNC110 - it is another thread's
+            await asyncio.sleep(0.02)
+        asking_it.cancel()
+        await asyncio.gather(asking_it, return_exceptions=True)
+        await asyncio.to_thread(server.settle)
+        assert (len(server.book), server.book[-1].left) == (steps, True)
+        assert "Orla Finn" in str(await client.call_tool("search", {"query": "Who is the captain?"}))
+    assert len(server.book) == steps
+
+
+async def test_mcp_another_client_is_answered_while_those_that_left_hang(
+    files: list[Path], server: LoopbackServer
+) -> None:
+    """Over HTTP the protocol of 2025 does not tell a server that a client has left: its question goes on."""
+    server.answer = lambda request: Reply(ANSWER, hold_after=0 if "HANG" in request.prompt else None)
+    _, name, _, url = model(server)
+    session, library, _ = asking.open_files(Mcp(files=files, as_json=True, model=name, base_url=url))
+    shared = command.server_of(session, library)
+    async with mcp.Client(shared) as gone, mcp.Client(shared) as client:
+        hanging = [
+            asyncio.create_task(gone.call_tool("ask", {"question": f"HANG {number}? {QUESTION}"}))
+            for number in range(50)
+        ]
+        while len(server.book) < 45:  # noqa: ASYNC110 - more than there are threads
+            await asyncio.sleep(0.02)
+        told = await asyncio.wait_for(client.call_tool("ask", {"question": QUESTION}), 20)
+        for one in hanging:
+            one.cancel()
+        await asyncio.gather(*hanging, return_exceptions=True)
+    assert told.structured_content["answer"] == ANSWER
+
+
 async def test_an_error_of_the_provider_is_told_without_the_key(
     files: list[Path], server: LoopbackServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -125,52 +183,91 @@ async def test_an_error_of_the_provider_is_told_without_the_key(
     assert key not in str(result)
 
 
-def test_the_server_is_not_open_to_others_without_a_token(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("token", [None, "", " \n"])
+def test_mcp_beyond_this_machine_a_token_has_to_be_set(
+    run: Run, monkeypatch: pytest.MonkeyPatch, token: str | None
+) -> None:
     monkeypatch.delenv(command.TOKEN, raising=False)
+    if token is not None:
+        monkeypatch.setenv(command.TOKEN, token)
     refused = run("mcp", "ferry.md", "--http", "--host", "0.0.0.0")  # noqa: S104 - that it is refused
     assert (refused.code, command.TOKEN in refused.err) == (2, True)
+
+
+@asynccontextmanager
+async def serving(files: list[Path], token: str) -> AsyncGenerator[tuple[str, list[str]], None]:
+    """The command in a process of its own: its address, and what it printed."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "selfroute.cli", "mcp", *map(str, files), "--http", "--port", str(port),
+        stdout=-1, stderr=-1,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), command.TOKEN: token},
+    )  # fmt: skip
+    assert process.stdout
+    assert process.stderr
+    printed: list[str] = []
+    try:
+        while not printed or "Serving 2 documents" not in printed[-1]:
+            line = await asyncio.wait_for(process.stderr.readline(), 60)
+            assert line, printed
+            printed.append(line.decode().rstrip())
+        yield f"http://127.0.0.1:{port}/mcp", printed
+    finally:
+        process.terminate()
+        rest = await process.communicate()
+        printed += [part.decode() for part in rest]
+
+
+async def code_of(address: str, headers: dict[str, str]) -> int:
+    """Return the status of a first request, once the server listens."""
+    async with httpx.AsyncClient() as client:
+        for _ in range(100):
+            with suppress(httpx.ConnectError):
+                return (await client.post(address, json=BEGIN, headers={**ACCEPTS, **headers})).status_code
+            await asyncio.sleep(0.1)
+    raise AssertionError(address)
+
+
+@pytest.mark.parametrize("token", [" ", pytest.param("opensesame", marks=pytest.mark.matrix)])
+async def test_mcp_over_http_also_this_machines_users_need_the_token_made_where_none_is_set(
+    files: list[Path], token: str
+) -> None:
+    async with serving(files, token) as (address, printed):
+        shown = [line for line in printed if "Bearer" in line]
+        header = shown[0] if shown else f"Authorization: Bearer {token}"
+        name, value = header.split(": ")
+        assert [await code_of(address, {name: sent}) for sent in ("", "Bearer", "Bearer other")] == [401] * 3
+        async with httpx2.AsyncClient(headers={name: value}) as sender:
+            transport = streamable_http_client(address, http_client=sender)
+            async with mcp.Client(transport) as client:
+                told = (await client.call_tool("ask", {"question": QUESTION})).structured_content
+    assert told["answer"] == ANSWER
+    assert len(shown) == (not token.strip())  # one that is set is not printed
+    assert "\n".join(printed).count(value.split()[1]) == len(shown)
 
 
 async def test_over_http_only_who_sends_the_token_is_served(files: list[Path]) -> None:
     session, library, _ = asking.open_files(Mcp(files=files, as_json=True))
     app = command.server_of(session, library).streamable_http_app(json_response=True)
-    begin = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "own", "version": "1"}}
-    asked = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": begin}
-    accepts = {"accept": "application/json, text/event-stream"}
     transport = httpx.ASGITransport(command.with_token(app, "opensesame"))
     codes = []
     async with app.router.lifespan_context(app), httpx.AsyncClient(transport=transport) as client:
         for sent in ({}, {"authorization": "Bearer other"}, {"authorization": "Bearer opensesame"}):
-            answer = await client.post("http://127.0.0.1:8321/mcp", json=asked, headers={**accepts, **sent})
+            answer = await client.post("http://127.0.0.1:8321/mcp", json=BEGIN, headers={**ACCEPTS, **sent})
             codes.append(answer.status_code)
-    assert codes == [401, 401, 200]
+        for sent in (
+            ["Bearer other", "Bearer opensesame"],
+            ["Bearer opensesame"] * 2,
+            ["Basic opensesame"],
+            ["\u00e9"],
+        ):
+            headers = [*ACCEPTS.items(), *(("authorization", one.encode()) for one in sent)]
+            refused = await client.post("http://127.0.0.1:8321/mcp", json=BEGIN, headers=headers)
+            codes.append(refused.status_code)
+    assert codes == [401, 401, 200, *[401] * 4]
     assert answer.json()["result"]["serverInfo"]["name"] == "selfroute"
-
-
-@pytest.mark.matrix
-async def test_over_http_the_sdks_client_is_served(files: list[Path]) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "selfroute.cli", "mcp", *map(str, files), "--http", "--port", str(port), stderr=-1,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    )  # fmt: skip
-    assert process.stderr
-    try:
-        while b"Serving 2 documents" not in await asyncio.wait_for(process.stderr.readline(), 60):
-            pass
-        for _ in range(100):
-            try:
-                async with mcp.Client(f"http://127.0.0.1:{port}/mcp") as client:
-                    told = (await client.call_tool("ask", {"question": QUESTION})).structured_content
-                break
-            except Exception:  # noqa: BLE001 - it has just been started
-                await asyncio.sleep(0.1)
-        assert told["answer"] == ANSWER
-    finally:
-        process.terminate()
-        await process.wait()
 
 
 async def test_over_pipes_a_client_of_our_own_is_answered_and_nothing_else_is_written(files: list[Path]) -> None:
@@ -181,14 +278,13 @@ async def test_over_pipes_a_client_of_our_own_is_answered_and_nothing_else_is_wr
     )  # fmt: skip
     assert process.stdin
     assert process.stdout
-    begin = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "own", "version": "1"}}
     search = {"name": "search", "arguments": {"query": "Who is the captain?"}}
     for sent in (
-        {"id": 1, "method": "initialize", "params": begin},
+        BEGIN,
         {"method": "notifications/initialized"},
         {"id": 2, "method": "tools/call", "params": search},
     ):
-        process.stdin.write(json.dumps({"jsonrpc": "2.0", **sent}).encode() + b"\n")
+        process.stdin.write(json.dumps({**sent, "jsonrpc": "2.0"}).encode() + b"\n")
     answers = [json.loads(await asyncio.wait_for(process.stdout.readline(), 60)) for _ in range(2)]
     process.stdin.close()
     assert await asyncio.wait_for(process.wait(), 30) == 0
