@@ -94,8 +94,9 @@ def _fits(value: Any, annotation: Any) -> bool:
         return any(_fits(value, one) for one in inner)
     if origin in {dict, Mapping}:
         return isinstance(value, dict) and all(_fits(one, inner[0]) and _fits(value[one], inner[1]) for one in value)
-    if origin in {list, Sequence}:
-        return isinstance(value, list) and all(_fits(one, inner[0]) for one in value)
+    if origin in {list, tuple, Sequence}:
+        kind = tuple if origin is tuple else list
+        return isinstance(value, kind) and all(_fits(one, inner[0]) for one in value)
     if annotation in {int, float}:
         return type(value) in {int, annotation} and 0 <= value <= MOST  # which NaN is not
     return value is None if annotation is NoneType else type(value) is annotation

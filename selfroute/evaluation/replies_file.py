@@ -63,12 +63,22 @@ class RepliesFile:
     def rows(self) -> Iterator[Row]:
         """Yield what earlier runs kept; a last line that is half written is cut off, so that the next stands alone."""
         if self._path.exists():
-            content = self._path.read_bytes()
-            end = content.rfind(b"\n") + 1
-            if end < len(content):
-                with self._path.open("r+b") as file:
-                    file.truncate(end)
+            self._end_last_line()
             yield from _rows(self._path)
+
+    def _end_last_line(self) -> None:
+        content = self._path.read_bytes()
+        end = content.rfind(b"\n") + 1
+        if end == len(content):
+            return
+        with self._path.open("r+b") as file:
+            try:
+                _read(content[end:], str(self._path))
+            except (InputError, *WRONG):
+                file.truncate(end)
+            else:  # an editor has dropped the end of the line
+                file.seek(0, os.SEEK_END)
+                file.write(b"\n")
 
 
 def count_kept(folder: Path) -> int:

@@ -23,14 +23,15 @@ from typing import Any
 
 from selfroute import __version__
 from selfroute.errors import InputError
-from selfroute.evaluation.looks import Excerpt, Failure, Look, OtherGrade, Passage
+from selfroute.evaluation.looks import STRATEGIES, Excerpt, Failure, Look, OtherGrade, Passage
+from selfroute.evaluation.metrics import METRICS
 from selfroute.evaluation.questions import Question
 from selfroute.evaluation.record import Record
 from selfroute.evaluation.table import Table
 from selfroute.evaluation.verdict import verdict
 from selfroute.kept import make, parse
 from selfroute.private import write
-from selfroute.usage.values import WRONG
+from selfroute.usage.values import WRONG, amount, optional, text
 
 FILE = "results.json"
 _AGAIN = "evaluate again into that folder, which asks nothing anew"
@@ -60,16 +61,13 @@ def load(folder: str | Path) -> Record:
     try:
         saved = parse(path.read_bytes(), str(path), todo=_AGAIN)
         return Record(
-            [
-                Question(**{**each, "answers": tuple(each["answers"]), "choices": tuple(each["choices"])})
-                for each in saved["questions"]
-            ],
+            [_question(each, str(path)) for each in saved["questions"]],
             [_look(each, saved["passages"], str(path)) for each in saved["looks"]],
             [make(Failure, each, str(path), todo=_AGAIN) for each in saved["failures"]],
-            dict(saved["settings"]),
-            saved["stopped"],
-            tuple(OtherGrade(**each) for each in saved["other_grades"]),
-            tuple(Excerpt(**each) for each in saved["excerpts"]),
+            _settings(saved["settings"]),
+            optional(text)(saved["stopped"]),
+            tuple(make(OtherGrade, each, str(path), todo=_AGAIN) for each in saved["other_grades"]),
+            tuple(make(Excerpt, each, str(path), todo=_AGAIN) for each in saved["excerpts"]),
         )
     except OSError as error:
         msg = f"{path} cannot be read: {error.strerror}"
@@ -79,8 +77,25 @@ def load(folder: str | Path) -> Record:
         raise InputError(msg) from error
 
 
+def _settings(row: Mapping[str, Any]) -> dict[str, Any]:
+    settings = dict(row)
+    if not set(settings.get("strategies", ())) <= set(STRATEGIES):
+        raise ValueError
+    return settings
+
+
+def _question(row: Mapping[str, Any], where: str) -> Question:
+    question = make(
+        Question, {**row, "answers": tuple(row["answers"]), "choices": tuple(row["choices"])}, where, todo=_AGAIN
+    )
+    if question.metric not in METRICS:
+        raise ValueError
+    return question
+
+
 def _look(row: dict[str, Any], texts: Sequence[str], where: str) -> Look:
     look = make(Look, {**row, "passages": []}, where, todo=_AGAIN)
+    amount(look.cost or "0")
     return replace(look, passages=tuple(Passage(texts[one["text"]], one["score"]) for one in row["passages"]))
 
 

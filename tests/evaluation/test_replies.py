@@ -77,7 +77,7 @@ def test_a_run_that_was_cut_off_anywhere_loses_at_most_the_line_it_was_writing(
         Replies(folder).get(text, lambda text=text: Reply(text, 1, 1), step="rag", price=a_cent)  # type: ignore[misc]
     content = (folder / FILE).read_bytes()
     (folder / FILE).write_bytes(content[: cut % (len(content) + 1)])
-    whole = sum(b'"text"' in line for line in (folder / FILE).read_bytes().split(b"\n")[:-1])
+    whole = sum(b'"text"' in line and line.endswith(b"}") for line in (folder / FILE).read_bytes().split(b"\n"))
     again = Replies(folder)
     assert again.kept == whole
     for text in texts:
@@ -85,6 +85,15 @@ def test_a_run_that_was_cut_off_anywhere_loses_at_most_the_line_it_was_writing(
     assert again.asked == len(texts) - whole
     rows = [json.loads(line) for line in (folder / FILE).read_bytes().split(b"\n") if line]
     assert sorted(row["text"] for row in rows if row.get("text") is not None and row["cost"] is None) == sorted(texts)
+
+
+def test_replies_keep_a_last_line_that_an_editor_left_without_its_end(tmp_path: Path) -> None:
+    model = PricedModel()
+    for prompt in "ab":
+        get(Replies(tmp_path), prompt, model)
+    (tmp_path / FILE).write_bytes((tmp_path / FILE).read_bytes().rstrip(b"\n"))
+    assert [get(Replies(tmp_path), prompt, model).text for prompt in "abc"] == ["reply 1", "reply 2", "reply 3"]
+    assert (model.asked, Replies(tmp_path).kept) == (3, 3)
 
 
 def test_replies_that_another_version_kept_with_more_or_less_are_taken(tmp_path: Path) -> None:
