@@ -9,6 +9,9 @@ CPU_TORCH := [ "$$(uname)" != Linux ] || $(INSTALL) --retries 0 --timeout 20 tor
 VENV_OLDEST ?= .venv-oldest
 # Those that are not there are left out; paths will do, too.
 PYTHONS ?= python3.10 python3.11 python3.12 python3.13 python3.14
+# Where one is, on the PATH or among those of pyenv; `$(PYTHON_AT) NAME` prints nothing if it is nowhere.
+PYTHON_AT := sh -c '"$$0" -c "import sys; print(sys.executable)" 2> /dev/null || \
+	ls -d "$${PYENV_ROOT:-$$HOME/.pyenv}/versions/$${0\#python}".*/bin/"$$0" 2> /dev/null | tail -n 1'
 # The versions that the wheel is tried with, on each of them; `make release CONSTRAINTS=` takes the newest.
 CONSTRAINTS ?= constraints.txt
 # In one process more than there are processors, in an order that is drawn anew; the first lines say how to draw it again.
@@ -22,6 +25,9 @@ NOT_OLDEST := $(addprefix tests/,$(addprefix caching/test_,flights.py providers.
 	$(addprefix evaluation/test_,choosing.py metrics.py results.py verdict.py view.py) paper/% \
 	languages/test_answerability.py support/% $(addprefix usage/test_,ledger_books.py telemetry.py))
 OLDEST_TESTS := $(filter-out $(NOT_OLDEST),$(wildcard tests/*/test_*.py))
+# What agents use; on Python 3.10, LangGraph hands its config to no function that is awaited.
+AGENT_TESTS := $(addprefix tests/,$(addprefix hosts/test_,doors.py lookup.py) \
+	$(addprefix langchain/test_,bound.py composition.py middleware.py) $(addprefix llamaindex/test_,agents.py workflow.py))
 export HF_HUB_OFFLINE ?= 1
 export ANONYMIZED_TELEMETRY ?= False
 # The tests start many processes, which take twice as long where each compiles again what it imports.
@@ -36,7 +42,7 @@ endef
 export RUN_NOTEBOOK
 
 .DEFAULT_GOAL := help
-.PHONY: help demo paper test test-matrix test-all test-browser test-real test-oldest test-pythons test-ray lint bench notebooks pictures docs dist release clean style mypy pyright imports
+.PHONY: help demo paper test test-matrix test-all test-browser test-real test-oldest test-pythons test-agents test-ray lint bench notebooks pictures docs dist release clean style mypy pyright imports
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -62,14 +68,18 @@ test-real: $(VENV)/.test-real ## Run chains and engines against a small real mod
 test-oldest: $(VENV_OLDEST)/.test ## Run the tests with the oldest frameworks that we allow
 	$(VENV_OLDEST)/bin/python -m pytest $(PARALLEL) -m "not matrix" $(OLDEST_TESTS)
 
-test-pythons: $(VENV)/.release ## Run the tests of both frameworks on each Python that is there
-	for python in $(PYTHONS); do \
-		$$python -c '' 2>/dev/null || { echo "There is no $$python."; continue; }; \
-		$(BIN)/uv venv --quiet --clear --python "$$(command -v $$python)" $(VENV)/each && \
+test-pythons: $(VENV)/.release ## Run the tests of both frameworks on each Python that is there, on the PATH or in pyenv
+	for name in $(PYTHONS); do \
+		python="$$($(PYTHON_AT) $$name)" && [ -n "$$python" ] || { echo "MISSING: there is no $$name."; continue; }; \
+		$(BIN)/uv venv --quiet --clear --python "$$python" $(VENV)/each && \
 		$(BIN)/uv pip install --quiet --python $(VENV)/each \
 			$(addprefix --constraint ,$(CONSTRAINTS)) --editable . --group test-frameworks && \
-		$(VENV)/each/bin/python -m pytest $(PARALLEL) -m "not matrix" $(OLDEST_TESTS) || exit 1; \
+		$(VENV)/each/bin/python -m pytest $(PARALLEL) -m "not matrix" $(TESTS) || exit 1; \
 	done
+test-pythons: TESTS ?= $(OLDEST_TESTS)
+
+test-agents: ## Run the tests of agents on Python 3.10, the oldest, where it is on the PATH or in pyenv
+	$(MAKE) test-pythons PYTHONS=python3.10 TESTS="$(AGENT_TESTS)"
 
 test-ray: $(VENV)/.ray ## Run the tests of examples/bulk_ray.py, which start and kill many processes for ten minutes
 	$(BIN)/python -m pytest tests/docs/test_bulk_ray.py
