@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 Result = TypeVar("Result")
 
+_AGAIN = 0.5  # seconds
 _TURNS = 20  # of the event loop; closing takes two or three for each generator within another
 _YOUNG = 1  # the oldest generation to collect; a full collection takes too long
 
@@ -41,7 +42,7 @@ _LEAVING: set[asyncio.Future[None]] = set()  # the event loop holds only weak re
 
 
 async def cancelled_once(awaitable: Awaitable[Result]) -> Result:
-    """Await something in a task that is cancelled once, however often the caller is.
+    """Await something in a task that is cancelled once, however often the caller is, and again if it goes on.
 
     anyio, with which FastAPI drops the requests of clients who left, cancels a task again and again until it ends. The
     client that asks the model shields its clean-up from that, but not within a task of a task, which is how LangChain
@@ -57,10 +58,13 @@ async def cancelled_once(awaitable: Awaitable[Result]) -> Result:
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
-        task.cancel()
+        now, again = asyncio.get_running_loop().time, 0.0
         while not task.done():
+            if now() >= again:  # what runs in the task may swallow a cancellation
+                again = now() + _AGAIN
+                task.cancel()
             with suppress(asyncio.CancelledError):
-                await asyncio.wait([task])
+                await asyncio.wait([task], timeout=_AGAIN)
         raise
 
 
