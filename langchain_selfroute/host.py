@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Generator, Hashable, 
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from typing import Any, TypeAlias, cast
 
 import pydantic
@@ -193,7 +194,14 @@ class LangChainHost(Host[Document]):
         documents = convert.documents_of(found, "documents")
         if self._test is None:
             return documents
-        return visible(documents, passages, partial(_meets, self._test), source_of=self.source_of)
+        return visible(
+            documents,
+            passages,
+            partial(_meets, self._test),
+            source_of=self.source_of,
+            metadata_of=attrgetter("metadata"),
+            source_key=self._source_key,
+        )
 
     def _reading(self, passages: Sequence[Document]) -> tuple[dict[str, Any], RunnableConfig]:
         """Return the input and the config of `documents`; a policy may read them before their step."""
@@ -410,8 +418,7 @@ def _caller_in(config: RunnableConfig) -> Hashable:
     )
 
 
-def _meets(test: Test, document: Document, passage: Document | None) -> bool:
-    metadata = {**(passage.metadata if passage else {}), **document.metadata}
+def _meets(test: Test, document: Document, metadata: Mapping[str, Any]) -> bool:
     return test(StoredChunk(document.id or "", document.page_content, metadata))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any
 
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -140,17 +141,15 @@ class FilteredSource:
     filters: Sequence[Filters]
 
     def visible(self, documents: Sequence[NodeWithScore], passages: Sequence[NodeWithScore]) -> Sequence[NodeWithScore]:
-        """Return the documents that the filters let through; what one does not say is as in its passages."""
+        """Return the documents that the filters let through; `selfroute.documents.access.visible` says how."""
         tests = list(map(strict_test_of, self.filters))
 
-        def meets(document: NodeWithScore, passage: NodeWithScore | None) -> bool:
-            node = document.node
-            metadata = {**(passage.node.metadata if passage else {}), **node.metadata}
+        def meets(document: NodeWithScore, metadata: Mapping[str, Any]) -> bool:
             source: RelatedNodeType = RelatedNodeInfo(node_id=_document_of(document))
-            seen = TextNode(metadata=metadata, relationships={NodeRelationship.SOURCE: source})
+            seen = TextNode(metadata={**metadata}, relationships={NodeRelationship.SOURCE: source})
             return any(test(seen) for test in tests)
 
-        return visible(documents, passages, meets, source_of=_document_of)
+        return visible(documents, passages, meets, source_of=_document_of, metadata_of=attrgetter("metadata"))
 
 
 def filtered(read: Any, retriever: BaseRetriever | None) -> Any:

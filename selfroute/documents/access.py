@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from selfroute.documents.chunks import differing_keys, is_same_value, without_keys
+from selfroute.documents.label import KEY
 from selfroute.errors import ConfigurationError
 
 Document = TypeVar("Document")
@@ -89,29 +90,38 @@ class Wall:
         return self.declared is None and not self.certain
 
 
-def visible(
+def visible(  # noqa: PLR0913 - what a framework knows of its documents
     documents: Sequence[Document],
     passages: Sequence[Passage],
-    meets: Callable[[Any, Passage | None], bool],
+    meets: Callable[[Any, Mapping[str, Any]], bool],
     *,
     source_of: Callable[[Any], Any],
+    metadata_of: Callable[[Any], Mapping[str, Any]],
+    source_key: str | None = None,
 ) -> Sequence[Document]:
     """Return the documents that a retriever's filter lets through, of those that a callable of the user's returned.
 
-    The test of the filter is tried on the passages first, which have met the filter: one that does not let them through
-    is not what the store applies, so it says nothing of the documents.
+    What a document does not say of itself is as in its passages; one that says nothing, where nothing was found, cannot
+    be judged, and is read. The test of the filter is tried on the passages first, which have met the filter: one that
+    does not let them through is not what the store applies.
 
     Args:
         documents: What the callable returned.
         passages: The passages that it was given.
-        meets: Whether a document or passage meets the filter; what it does not say of itself is as in the second one.
+        meets: Whether a document or passage with these metadata meets the filter.
         source_of: Returns the name of a document, or of a passage's document.
+        metadata_of: Returns the metadata of a document or a passage.
+        source_key: The key among them that names a document, if there is one.
     """
 
     def is_visible(document: Any) -> bool:
         own = (passage for passage in passages if source_of(passage) == source_of(document))
+        passage = next(own, passages[0] if passages else None)
+        known = {**({} if passage is None else metadata_of(passage)), **metadata_of(document)}
+        if known.keys() <= {KEY, source_key}:
+            return True
         with suppress(Exception):  # a filter that is a callable may raise
-            return meets(document, next(own, passages[0] if passages else None))
+            return meets(document, known)
         return False
 
     if not all(map(is_visible, passages)):

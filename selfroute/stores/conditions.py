@@ -11,7 +11,7 @@ MetadataTest = Callable[[Mapping[str, Any]], bool]
 
 
 def _is(value: Any, wanted: Any) -> bool:
-    """Return whether a value is the wanted one, or a list that holds it; `5` and `5.0` are one number, True is none."""
+    """Return whether a value is the wanted one, or a list that holds it; 5 and 5.0 are equal, 1 and True are not."""
     if isinstance(value, (list, tuple)):
         return any(_is(one, wanted) for one in value)
     return isinstance(value, bool) is isinstance(wanted, bool) and bool(value == wanted)
@@ -42,8 +42,8 @@ _ABSENT = object()
 def metadata_test(condition: Any) -> MetadataTest | None:
     """Return a function that tests metadata against a filter, such as `{"tenant": "north", "year": {"$gte": 2024}}`.
 
-    `"1"`, `1` and True are three values, of which stores may tell the last two apart or not: neither is surely another
-    one than the other. A key that is absent meets nothing but `$ne` and `$nin`.
+    Some stores take 1 and True for equal and others do not: such a value meets neither `$eq` nor `$ne`. An absent key
+    meets only `$ne` and `$nin`.
 
     Returns:
         The test; None if the filter is of another form, so that only the store can apply it.

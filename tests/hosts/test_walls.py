@@ -532,6 +532,16 @@ async def test_what_a_callable_returns_is_left_alone_where_the_filter_is_not_see
     assert "hides 1 of the documents" in caplog.text
 
 
+@pytest.mark.parametrize("kind", ["langchain memory", "llamaindex memory"])
+async def test_what_a_callable_returns_is_read_where_nothing_can_be_said_of_it(kind: str) -> None:
+    """Nothing was found, so a document that says nothing of itself cannot be judged; one that does can."""
+    home = house(kind, of(OTHER))
+    for document, read in ((_whole_of(home, MINE), 1), (_whole_of(home, MINE, tenant="Cedar"), 0)):
+        pipeline = home.pipeline(home.search(ITS_OWN), lambda *_, found=document: [found])
+        answered = await pipeline.ask()
+        assert (answered.found, len(answered.texts)) == (0, read)
+
+
 async def test_what_a_callable_returns_meets_the_filter_of_one_search_of_several() -> None:
     pieces = [piece for owner in (MINE, "Cedar", OTHER) for piece in of(owner, owner)]
     home = house("llamaindex memory", pieces)
