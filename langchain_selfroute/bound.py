@@ -20,8 +20,8 @@ from langchain_core.runnables.utils import AnyConfigurableField, ConfigurableFie
 
 from langchain_selfroute.convert import config_within
 from selfroute import prompts
+from selfroute.agent_tools import MOST_TOKENS, check_most
 from selfroute.errors import ConfigurationError
-from selfroute.lookup import MOST_TOKENS, check_most
 
 if TYPE_CHECKING:
     from langchain_core.tools import BaseTool
@@ -126,6 +126,10 @@ class ChainMethods:
     def with_alisteners(self, **listeners: Any) -> Any:
         """Bind async listeners to its runs."""
         return _bound(super().with_alisteners(**listeners))  # type: ignore[misc]
+
+    def with_config(self, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """Bind a config."""
+        return _bound(super().with_config(config, **kwargs))  # type: ignore[misc]
 
     def bind(self, **kwargs: Any) -> Any:
         """Bind arguments of its models."""

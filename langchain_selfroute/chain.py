@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationIn
 from typing_extensions import Self, Unpack, override
 
 from langchain_selfroute import arguments, prompting, runs, structured
-from langchain_selfroute.bound import BoundChain, ChainMethods
+from langchain_selfroute.bound import ChainMethods
 from langchain_selfroute.convert import Source
 from langchain_selfroute.host import ChainParts, LangChainHost, Manager
 from langchain_selfroute.internals import span_of
@@ -470,10 +470,6 @@ class SelfRouteChain(ChainMethods, RunnableSerializable[str | Mapping[str, Any],
     ) -> AsyncIterator[SelfRouteOutput]:
         """Do as `stream` does, asynchronously."""
         return runs.astream(self, input, config, self.calling(input, kwargs), kwargs)
-
-    @override
-    def with_config(self, config: RunnableConfig | None = None, **kwargs: Any) -> BoundChain:
-        return BoundChain(bound=self, config=cast("RunnableConfig", {**(config or {}), **kwargs}), kwargs={})
 
     @override
     def warm_up(self, config: RunnableConfig | None = None) -> None:

@@ -11,7 +11,8 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, StructuredTool
 
 from langchain_selfroute import runs
-from selfroute.lookup import TOOLS, Lookup, Queries, ToolResult, failed
+from selfroute.agent_tools import TOOLS, ToolResult, failed
+from selfroute.lookup import Lookup, Queries
 
 Answer = tuple[str, dict[str, Any]]
 Calling = Callable[[str, RunnableConfig], tuple[runs.Make, RunnableConfig]]
@@ -34,7 +35,7 @@ def _tool(name: str, calling: Calling, queries: Queries, max_tokens: int) -> Bas
     tool = TOOLS[name]
 
     def lookup(call: runs.ChainCall) -> Lookup[Any]:
-        return Lookup(call.host, max_tokens=max_tokens, queries=queries, passing=_interrupts())
+        return Lookup(lambda: call.host, max_tokens=max_tokens, queries=queries, passing=_interrupts())
 
     # LangChain passes a single argument by its position.
     def look(*values: Any, config: RunnableConfig, **named: Any) -> Answer:

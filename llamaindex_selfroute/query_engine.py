@@ -34,11 +34,11 @@ from llamaindex_selfroute.host import LlamaIndexHost, QueryCall
 from llamaindex_selfroute.stored.filters import takes_filters, watched
 from llamaindex_selfroute.stored.reading import StoredDocuments, documents_behind
 from llamaindex_selfroute.synthesizer import SelfRouteSynthesizer
+from selfroute.agent_tools import MOST_TOKENS, check_most
 from selfroute.arguments import refuse_unknown
 from selfroute.calls.settings import Settings, reach_of
 from selfroute.copying import CopiedAsParts
 from selfroute.errors import ConfigurationError
-from selfroute.lookup import MOST_TOKENS, check_most
 from selfroute.prompts import CHECK_QUESTION
 
 if TYPE_CHECKING:

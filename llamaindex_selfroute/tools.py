@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
 import pydantic
+from llama_index.core.schema import NodeWithScore
 from llama_index.core.tools import FunctionTool
 
 from llamaindex_selfroute.host import QueryCall
-from selfroute.lookup import TOOLS, Lookup, Queries, ToolResult, failed, invalid
+from selfroute.agent_tools import TOOLS, ToolResult
+from selfroute.lookup import Lookup, Queries
 
 Calling = Callable[[str], QueryCall]
 Scoped = Callable[[], AbstractContextManager[None]]
@@ -31,27 +33,19 @@ def tools_of(call: Calling, scoped: Scoped, *, max_tokens: int) -> list[Function
 def _tool(name: str, call: Calling, scoped: Scoped, queries: Queries, max_tokens: int) -> FunctionTool:
     tool = TOOLS[name]
 
+    def lookup(given: Mapping[str, Any]) -> Lookup[NodeWithScore]:
+        return Lookup(lambda: call(given[tool.question]).host, max_tokens=max_tokens, queries=queries)
+
+    # LlamaIndex passes a single argument by its position.
     def look(*values: Any, **named: Any) -> ToolResult:
         given = tool.given(values, named)
-        if result := invalid(tool, given):
-            return result
-        try:
-            with scoped():
-                host = call(given[tool.question]).host
-                return Lookup(host, max_tokens=max_tokens, queries=queries).look(name, given)
-        except Exception as error:  # noqa: BLE001 - a part of the user's own may fail before that
-            return failed(name, error)
+        with scoped():
+            return lookup(given).look(name, given)
 
     async def alook(*values: Any, **named: Any) -> ToolResult:
         given = tool.given(values, named)
-        if result := invalid(tool, given):
-            return result
-        try:
-            with scoped():
-                host = call(given[tool.question]).host
-                return await Lookup(host, max_tokens=max_tokens, queries=queries).alook(name, given)
-        except Exception as error:  # noqa: BLE001
-            return failed(name, error)
+        with scoped():
+            return await lookup(given).alook(name, given)
 
     schema = tool.schema(name, pydantic)
     return FunctionTool.from_defaults(look, async_fn=alook, name=name, description=tool.about, fn_schema=schema)

@@ -7,96 +7,25 @@ than the tokens that were allowed, and each argument gets an answer, since an er
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Generic, TypeVar
 
-from selfroute.calls.host import Host, check_question
+from selfroute.agent_tools import MOST_TOKENS, TOOLS, ToolResult, absent, check_most, failed, invalid
+from selfroute.calls.host import Host
 from selfroute.documents.access import has_words
 from selfroute.documents.cache import Recent
 from selfroute.documents.label import label_in
 from selfroute.documents.pages import Page, page_at, page_of
 from selfroute.documents.sections import Run, ranked
-from selfroute.errors import ConfigurationError, DocumentNotFoundError, InputError
+from selfroute.errors import ConfigurationError, DocumentNotFoundError
 from selfroute.stores.listing import same_name
 from selfroute.usage.tokens import count_tokens
 
-MOST_TOKENS = 2_000
-"""How many tokens an answer has at most, unless it is said."""
-_LEAST = 100
 _UNREADABLE = (DocumentNotFoundError, ConfigurationError)
-_LONGEST_QUESTION = 10_000  # characters; ranking sections by more words would hold up everybody else
 _MOST_QUERIES = 1_000
-_logger = logging.getLogger("selfroute")
 
 Document = TypeVar("Document")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Tool:
-    """A tool, as a model is told of it.
-
-    Attributes:
-        about: What it is for.
-        question: The argument that says what is looked for.
-        arguments: The type of each argument, its default (`...` if it must be given), and what it means.
-    """
-
-    about: str
-    question: str
-    arguments: Mapping[str, tuple[type, Any, str]]
-
-    def given(self, values: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
-        """Return all arguments, of which a framework may pass some by their position."""
-        defaults = {argument: default for argument, (_, default, _) in self.arguments.items() if default is not ...}
-        return {**defaults, **dict(zip(self.arguments, values, strict=False)), **named}
-
-    def schema(self, name: str, pydantic: Any) -> Any:
-        """Return the class of pydantic that holds its arguments; the core does not import that package."""
-        fields = {
-            argument: (kind, pydantic.Field(default, description=about))
-            for argument, (kind, default, about) in self.arguments.items()
-        }
-        return pydantic.create_model(name, **fields)
-
-
-_DOCUMENT = (str, ..., "The document's name, as a search gives it")
-TOOLS: Mapping[str, Tool] = {
-    "search": Tool(
-        "Search the documents. Returns the passages nearest to the query, each with the name of its document.",
-        "query",
-        {"query": (str, ..., "What to look for")},
-    ),
-    "find": Tool(
-        "Find the parts of one document that share most with some words, with their offsets and pages.",
-        "words",
-        {"document": _DOCUMENT, "words": (str, ..., "Words to look for, or a question")},
-    ),
-    "open": Tool(
-        "Read a stretch of one document that a search found, from an offset on.",
-        "document",
-        {"document": _DOCUMENT, "start": (int, 0, "The offset of the first character")},
-    ),
-}
-"""The tools, by their names, which are also those of the methods of `Lookup`."""
-
-
-@dataclass(frozen=True, slots=True)
-class ToolResult:
-    """What a tool returns to an agent.
-
-    Attributes:
-        content: The text for the model.
-        artifact: The same as plain data, for programs.
-    """
-
-    content: str
-    artifact: Mapping[str, Any] = field(default_factory=dict)
-
-    def __str__(self) -> str:
-        """Return the text for the model."""
-        return self.content
 
 
 class Queries(Recent[str]):
@@ -116,7 +45,7 @@ class Lookup(Generic[Document]):
 
     def __init__(
         self,
-        host: Host[Document],
+        host: Callable[[], Host[Document]],
         *,
         max_tokens: int = MOST_TOKENS,
         queries: Queries | None = None,
@@ -125,7 +54,7 @@ class Lookup(Generic[Document]):
         """Take what does the work.
 
         Args:
-            host: The host of the question.
+            host: Makes the host of the question, once its arguments were found right.
             max_tokens: How many tokens an answer has at most.
             queries: The queries of the searches before, which the tools of one agent share.
             passing: Errors of the framework that are none, such as those by which a graph is interrupted.
@@ -133,8 +62,12 @@ class Lookup(Generic[Document]):
         Raises:
             ConfigurationError: `max_tokens` is less than 100.
         """
-        self._host, self._most, self._passing = host, check_most(max_tokens), passing
+        self._made, self._most, self._passing = host, check_most(max_tokens), passing
         self._queries = Queries() if queries is None else queries
+
+    @cached_property
+    def _host(self) -> Host[Document]:
+        return self._made()
 
     def look(self, tool: str, given: Mapping[str, Any]) -> ToolResult:
         """Use one of the `TOOLS` with its arguments; what is wrong with these, or goes wrong, is said in the result."""
@@ -241,7 +174,7 @@ class Lookup(Generic[Document]):
 
     def _sections(self, name: str, document: Document | None) -> ToolResult:
         if document is None:
-            return _absent(name)
+            return absent(name)
         text, pages = self._host.text_of(document), self._pages(document)
         ranking = ranked(self._host.question, [text], ())
         runs = ranking.fill(self._most, count_tokens, always=0) or self._part_of(ranking.best, text)
@@ -264,7 +197,7 @@ class Lookup(Generic[Document]):
 
     def _stretch(self, name: str, document: Document | None, start: int) -> ToolResult:
         if document is None:
-            return _absent(name)
+            return absent(name)
         text = self._host.text_of(document)
         begin = min(max(start, 0), len(text))
         shown = _cut(text[begin:], self._most)
@@ -280,51 +213,8 @@ class Lookup(Generic[Document]):
         return pages
 
 
-def invalid(tool: Tool, given: Mapping[str, Any]) -> ToolResult | None:
-    """Return what is wrong with the arguments that a model gave; None if nothing is."""
-    question = given.get(tool.question)
-    try:
-        check_question(question)
-    except InputError as error:
-        return _refused(f"{error}")
-    if len(given[tool.question]) > _LONGEST_QUESTION:
-        return _refused(f"use at most {_LONGEST_QUESTION:,} characters")
-    for argument, (kind, _, _) in tool.arguments.items():
-        if not isinstance(given.get(argument), kind):
-            return _refused(f"{argument} must be a {kind.__name__}")
-    return None
-
-
-def _refused(why: str) -> ToolResult:
-    return ToolResult(f"Nothing was looked for: {why}.", {"refused": True})
-
-
-def failed(tool: str, error: Exception) -> ToolResult:
-    """Return what an agent is told where a part failed; its error may hold addresses and keys, so it is logged."""
-    _logger.warning("the tool %s failed, and the agent was told so", tool, exc_info=error)
-    return ToolResult(f"This failed ({type(error).__name__}). Try other words, or go on without it.", {"failed": True})
-
-
-def check_most(max_tokens: Any) -> int:
-    """Return how many tokens an answer has at most.
-
-    Raises:
-        ConfigurationError: That is less than 100.
-    """
-    if not isinstance(max_tokens, int) or max_tokens < _LEAST:
-        msg = f"max_tokens={max_tokens!r}: an answer needs at least {_LEAST} tokens"
-        raise ConfigurationError(msg)
-    return max_tokens
-
-
 def _names(source: Any, name: str) -> bool:
     return source is not None and str(source) == name
-
-
-def _absent(name: str) -> ToolResult:
-    shown = name[:200].encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    advice = "Search for what it says first, and name it as the search does."
-    return ToolResult(f"There is no such document: {shown!r}. {advice}", {"document": shown, "missing": True})
 
 
 def _place(name: Any, page: Page | None) -> str:

@@ -18,6 +18,7 @@ from mcp.server.mcpserver.resources import TextResource
 from pydantic import Field
 
 from selfroute import __version__
+from selfroute.agent_tools import TOOLS
 from selfroute.command.answers import NOT_THERE, as_json
 from selfroute.command.asking import open_files
 from selfroute.command.library import Library
@@ -27,7 +28,6 @@ from selfroute.command.terminal import open_console
 from selfroute.error_text import one_line
 from selfroute.errors import ConfigurationError
 from selfroute.hangup import cancelled_once
-from selfroute.lookup import TOOLS
 from selfroute.usage.ledger_text import STEP_NAMES
 
 TOKEN = "SELFROUTE_MCP_TOKEN"  # noqa: S105 - the name of a variable

@@ -81,7 +81,7 @@ async def by_lookup(draft: tuple[str, ...]) -> str:
     """The tools ask no model at all."""
     make = a_chain(draft).calling(QUESTION, {})
     manager = CallbackManagerForChainRun.get_noop_manager()
-    told = await Lookup(make(manager=manager, config=None, streaming=False).host).asearch()
+    told = await Lookup(lambda: make(manager=manager, config=None, streaming=False).host).asearch()
     return f"{told} {''.join(FINAL)}"
 
 
