@@ -22,7 +22,7 @@ WHOLE := --hypothesis-profile matrix
 NOT_OLDEST := $(addprefix tests/,$(addprefix caching/test_,flights.py providers.py) \
 	browser/% command/% real/% $(addprefix core/test_,flow.py load.py) files/% $(addprefix hosts/test_,lengths.py pages.py reach.py) \
 	$(addprefix docs/test_,bulk_ray.py docs.py examples.py hybrid.py notebooks.py) documents/test_rebuild.py \
-	$(addprefix evaluation/test_,choosing.py metrics.py results.py verdict.py view.py) paper/% \
+	evaluation/% paper/% \
 	languages/test_answerability.py support/% $(addprefix usage/test_,ledger_books.py telemetry.py))
 OLDEST_TESTS := $(filter-out $(NOT_OLDEST),$(wildcard tests/*/test_*.py))
 # What agents use; on Python 3.10, LangGraph hands its config to no function that is awaited.
@@ -120,14 +120,15 @@ pictures: $(VENV)/.pictures ## Draw the pictures of README and home page anew, a
 docs: $(VENV)/.docs ## Build the documentation in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-dist: $(VENV)/.release ## Build wheel and sdist in dist/
+dist: $(VENV)/.release ## Build wheels and sdists in dist/
 	rm -rf dist
 	$(BIN)/python -m build
+	$(BIN)/python -m build --outdir dist workbench
 	$(BIN)/twine check --strict dist/*
 	$(BIN)/check-wheel-contents dist
-	$(BIN)/pyroma --min 8 dist/*.tar.gz
+	for each in dist/*.tar.gz; do $(BIN)/pyroma --min 8 $$each || exit 1; done
 
-release: dist ## Build them, and try the wheel with each extra alone on each Python that is there
+release: dist ## Build them, and try each wheel with each extra alone on each Python that is there
 	$(BIN)/python tests/release/check.py $(addprefix --constraint ,$(CONSTRAINTS)) dist $(PYTHONS)
 
 clean: ## Remove the virtual environments and what the tools left
@@ -139,14 +140,14 @@ $(VENV)/.pip $(VENV_OLDEST)/.pip:
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
 	@touch $@
 
-$(VENV)/.demo: pyproject.toml constraints.txt | $(VENV)/.pip
+$(VENV)/.demo: pyproject.toml workbench/pyproject.toml constraints.txt | $(VENV)/.pip
 	@echo "Installing into $(VENV), some 130 MB; the first time takes a minute or two ..."
-	$(INSTALL) --editable '.[cli]'
+	$(INSTALL) --editable . --editable workbench
 	@touch $@
 
 # The groups ask for extras of the project itself, which is then there.
-$(VENV)/.self: pyproject.toml constraints.txt | $(VENV)/.pip
-	$(INSTALL) --editable .
+$(VENV)/.self: pyproject.toml workbench/pyproject.toml constraints.txt | $(VENV)/.pip
+	$(INSTALL) --editable . --editable './workbench[mcp]'
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.self

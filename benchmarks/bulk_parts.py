@@ -20,7 +20,7 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.runnables import RunnableConfig
 
 import bulk_pipeline
-from selfroute.demo.with_langchain import load_embeddings
+from selfroute_workbench.demo.with_langchain import load_embeddings
 
 BATCH = 64
 

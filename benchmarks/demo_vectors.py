@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import selfroute.demo
-from selfroute.command.texts import Text, split
-from selfroute.demo.corpus import load_documents, load_questions
-from selfroute.demo.vectors import pack
-from selfroute.demo.with_langchain import load_embeddings
+import selfroute_workbench.demo
+from selfroute_workbench.command.texts import Text, split
+from selfroute_workbench.demo.corpus import load_documents, load_questions
+from selfroute_workbench.demo.vectors import pack
+from selfroute_workbench.demo.with_langchain import load_embeddings
 
 
 def texts() -> list[str]:
@@ -19,7 +19,7 @@ def texts() -> list[str]:
 
 def main() -> None:
     """Write them."""
-    path = Path(selfroute.demo.__path__[0]) / "recording" / "vectors.npz"
+    path = Path(selfroute_workbench.demo.__path__[0]) / "recording" / "vectors.npz"
     path.write_bytes(pack(texts(), load_embeddings().embed_documents(texts())))
     print(f"{path}: {len(texts())} vectors, {path.stat().st_size:,} bytes")
 

@@ -1,7 +1,7 @@
 """Say what extras and groups download into an empty environment, and fail if one brings what it should not.
 
     python benchmarks/downloads.py                                      # each extra, as in docs/index.md
-    python benchmarks/downloads.py cli --group test --without torch nvidia triton
+    python benchmarks/downloads.py workbench --group test --without torch nvidia triton
 
 It asks pip, which installs nothing (`pip install --dry-run --report`), and adds up the sizes that the servers give.
 """
@@ -22,11 +22,15 @@ from urllib.request import Request, urlopen
 import tomllib
 
 ROOT = Path(__file__).resolve().parent.parent
+WORKBENCH = "workbench"
 
 
 def report_of(name: str, *, group: bool) -> list[dict[str, Any]]:
     """Return what pip would install for an extra or a group, with the versions that the tests run with."""
-    wanted = [".", "--group", name] if group else [f".[{name}]"]
+    if group:
+        wanted = [".", "./workbench[mcp]", "--group", name]
+    else:
+        wanted = [".", f"./{name}"] if name.startswith(WORKBENCH) else [f".[{name}]"]
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--dry-run", "--ignore-installed"]
@@ -52,9 +56,13 @@ def size_of(item: dict[str, Any]) -> int:
 
 
 def extras() -> list[str]:
-    """Return the names of all extras."""
-    with (ROOT / "pyproject.toml").open("rb") as file:
-        return [*tomllib.load(file)["project"]["optional-dependencies"]]
+    """Return the names of all extras, and the workbench with each of its own."""
+
+    def of(folder: Path) -> list[str]:
+        with (folder / "pyproject.toml").open("rb") as file:
+            return [*tomllib.load(file)["project"]["optional-dependencies"]]
+
+    return [*of(ROOT), WORKBENCH, *(f"{WORKBENCH}[{each}]" for each in of(ROOT / WORKBENCH))]
 
 
 def main() -> int:
@@ -73,7 +81,7 @@ def main() -> int:
             sizes = dict(zip(names, threads.map(size_of, items), strict=True))
         most = sorted(names, key=lambda name: -sizes[name])[:6]
         largest = ", ".join(f"{name} {sizes[name] / 1e6:.0f}" for name in most)
-        asked = f"--group {extra}" if group else f"selfroute[{extra}]"
+        asked = f"--group {extra}" if group else (extra if extra.startswith(WORKBENCH) else f"selfroute[{extra}]")
         print(f"{asked}: {len(names)} packages, {sum(sizes.values()) / 1e6:.0f} MB ({largest})", flush=True)
         unwanted = [name for name in names if name.lower().startswith(tuple(options.without))]
         if unwanted:

@@ -115,7 +115,7 @@ def counts(rows: Sequence[Json]) -> Json:
 
 def with_interval(found: Json, rows: Sequence[Json]) -> Json:
     """Replace the differences to the long context by their mean and its 95 % interval."""
-    from selfroute.evaluation.statistics import Units  # noqa: PLC0415 - the pictures need no numpy
+    from selfroute_workbench.evaluation.statistics import Units  # noqa: PLC0415 - the pictures need no numpy
 
     if "less" not in found:
         return found

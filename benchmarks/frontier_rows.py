@@ -7,7 +7,7 @@ from typing import Any
 
 from selfroute.calls.settings import DOUBT_BELOW, STOP_BELOW
 from selfroute.effects import Route
-from selfroute.evaluation.replay import Signal, climb, signal_of
+from selfroute_workbench.evaluation.replay import Signal, climb, signal_of
 
 Json = dict[str, Any]
 

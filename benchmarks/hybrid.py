@@ -35,8 +35,8 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
-from selfroute.demo.with_langchain import load_embeddings
 from selfroute.documents.sections import ranked
+from selfroute_workbench.demo.with_langchain import load_embeddings
 
 SIZE, OVERLAP = 1_200, 200  # characters of a chunk
 

@@ -27,7 +27,7 @@ from langchain_openai import ChatOpenAI
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "support"))
 from langchain_selfroute import SelfRouteChain
 from real_parts import Served, serving
-from selfroute.demo.corpus import load_documents
+from selfroute_workbench.demo.corpus import load_documents
 
 QUESTION, AGAIN = "Who chaired the meeting in April?", "When was the budget agreed on?"
 ANSWER, DECLINE = 'root ::= "Ms Okafor."', 'root ::= "unanswerable. The passages" [a-z ]+'

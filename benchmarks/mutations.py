@@ -232,7 +232,7 @@ MUTATIONS = (
     ),
     Mutation(
         "text is written for everybody",
-        "selfroute/private.py",
+        "workbench/selfroute_workbench/private.py",
         "0o600, 0o700, 0o077",
         "0o644, 0o755, 0o022",
         ("command",),

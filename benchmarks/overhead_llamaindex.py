@@ -56,7 +56,7 @@ ANSWER = "Mrs Pellowe was in the chair."
 REFUSAL = "unanswerable"
 CHOICE = '[{"choice": 1, "reason": "The question is about meetings."}]'
 NAME = "harbour-minutes.md"
-TEXT = (files("selfroute.demo") / "documents" / NAME).read_text("utf-8")
+TEXT = (files("selfroute_workbench.demo") / "documents" / NAME).read_text("utf-8")
 PASSAGES = [
     NodeWithScore(node=TextNode(text=text, metadata={"file_name": NAME}), score=0.5)
     for text in textwrap.wrap(TEXT, 1300)[:5]

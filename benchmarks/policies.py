@@ -44,14 +44,14 @@ import replayed_sections
 from replayed_chain import SECTION_TOKENS, Recording, ask, options_of, with_numbers
 from replayed_sections import Asked
 from selfroute.answerability import declines
-from selfroute.evaluation.choosing import Options, choose_options, cross_validated
-from selfroute.evaluation.looks import Step
-from selfroute.evaluation.metrics import f1
-from selfroute.evaluation.replay import GRADED, Rule
-from selfroute.evaluation.trials import Evidence, Figures, GradedLook, Row, counts_of
-from selfroute.evaluation.verdict import Verdict, verdict_of
 from selfroute.usage.counts import StepUsage
 from selfroute.usage.prices import PricedModel, cost_of
+from selfroute_workbench.evaluation.choosing import Options, choose_options, cross_validated
+from selfroute_workbench.evaluation.looks import Step
+from selfroute_workbench.evaluation.metrics import f1
+from selfroute_workbench.evaluation.replay import GRADED, Rule
+from selfroute_workbench.evaluation.trials import Evidence, Figures, GradedLook, Row, counts_of
+from selfroute_workbench.evaluation.verdict import Verdict, verdict_of
 
 Json = dict[str, Any]
 TOKENS_OF_PASSAGES = 3_000  # five of 600, as the filings' questions were asked

@@ -48,7 +48,7 @@ from langchain_selfroute import SelfRouteChain, SelfRouteLedger
 from selfroute.answerability import declines
 from selfroute.caching import prompts
 from selfroute.calls.flights import Flights
-from selfroute.demo.corpus import load_documents, load_questions
+from selfroute_workbench.demo.corpus import load_documents, load_questions
 
 MODELS = {
     "gpt-4o-mini": ("openai", "gpt-4o-mini", 1_024),

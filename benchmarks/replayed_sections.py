@@ -17,7 +17,7 @@ from replayed_chain import SECTION_TOKENS, Recording, Replay, ask, options_of
 from selfroute import prompts
 
 if TYPE_CHECKING:
-    from selfroute.evaluation.trials import GradedLook
+    from selfroute_workbench.evaluation.trials import GradedLook
 
 Json = dict[str, Any]
 Span = tuple[int, int]

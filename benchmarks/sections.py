@@ -27,10 +27,10 @@ from typing import Any
 from measuring import at_least, at_most, target_table
 from paper.found import Retriever
 from paper.retrieval import load_retriever
-from selfroute.command.texts import Text, split
 from selfroute.documents.index import KEPT
 from selfroute.documents.sections import ranked
 from selfroute.usage.tokens import count_tokens
+from selfroute_workbench.command.texts import Text, split
 from shared_questions import lines_of
 
 Span = tuple[int, int]

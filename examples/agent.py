@@ -1,6 +1,6 @@
 """Two doors for LangChain's agents: the agent's own answers routed, and tools to look with.
 
-    pip install "selfroute[cli,openai]"
+    pip install "selfroute-workbench" langchain-openai
     python examples/agent.py [--model openai:gpt-4o-mini]
 
 Prints, for two questions about the documents that come with selfroute, the step that answered and the answer; then what
@@ -16,10 +16,10 @@ from langchain.agents import create_agent
 from langchain.chat_models import init_chat_model
 
 from langchain_selfroute import SelfRouteChain, SelfRouteMiddleware
-from selfroute.demo.corpus import question_of
-from selfroute.demo.vectors import demo_store
-from selfroute.demo.with_langchain import RecordedModel
 from selfroute.error_text import one_line
+from selfroute_workbench.demo.corpus import question_of
+from selfroute_workbench.demo.vectors import demo_store
+from selfroute_workbench.demo.with_langchain import RecordedModel
 
 QUESTIONS = [question_of(name) for name in ("minutes-02", "minutes-04")]
 

@@ -1,6 +1,6 @@
 """Answer a file of questions, a few at a time; after an interruption, run it again and it continues.
 
-    pip install "selfroute[cli,embeddings,openai]"
+    pip install "selfroute-workbench[embeddings]" langchain-openai
     python examples/bulk.py                                  # the 30 questions that come with selfroute
     python examples/bulk.py questions.txt --out answers.jsonl --model openai:gpt-4o-mini --at-once 8
 
@@ -33,10 +33,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
 from langchain_selfroute import SelfRouteChain, SelfRouteLedger
-from selfroute.demo.corpus import load_documents, load_questions
-from selfroute.demo.recorded import PRICED_AS
-from selfroute.demo.with_langchain import ExtractiveReader, RecordedModel, load_embeddings
 from selfroute.error_text import one_line
+from selfroute_workbench.demo.corpus import load_documents, load_questions
+from selfroute_workbench.demo.recorded import PRICED_AS
+from selfroute_workbench.demo.with_langchain import ExtractiveReader, RecordedModel, load_embeddings
 
 Row = dict[str, Any]
 SLICE = 1_000  # questions that are put in order, and asked, together

@@ -1,6 +1,6 @@
 """Answer a large file of questions with Ray Data, on one machine or many; run it again, and it continues.
 
-    pip install "selfroute[cli,embeddings,openai]" "ray[data]"
+    pip install "selfroute-workbench[embeddings]" langchain-openai "ray[data]"
     python examples/bulk_ray.py                              # the 30 questions that come with selfroute
     python examples/bulk_ray.py questions.jsonl --out bulk --model openai:gpt-4o-mini --actors 2 --at-once 32
     python examples/bulk_ray.py questions.parquet --out bulk --chain my_module:make_chain
@@ -45,9 +45,9 @@ from langchain_core.runnables import Runnable
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from langchain_selfroute import SelfRouteChain, SelfRouteLedger
-from selfroute.demo.corpus import load_documents, load_questions
-from selfroute.demo.with_langchain import ExtractiveReader, load_embeddings
 from selfroute.error_text import one_line
+from selfroute_workbench.demo.corpus import load_documents, load_questions
+from selfroute_workbench.demo.with_langchain import ExtractiveReader, load_embeddings
 
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 os.environ["RAY_DATA_DEFAULT_ASYNC_ROW_UDF_MAX_CONCURRENCY"] = "1000"  # an actor itself limits what it asks at once

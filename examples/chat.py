@@ -1,6 +1,6 @@
 """A chat in the terminal that remembers the conversation.
 
-    pip install "selfroute[cli,embeddings,openai]"
+    pip install "selfroute-workbench[embeddings]" langchain-openai
     python examples/chat.py                                  # or: --model openai:gpt-4o-mini
 
 It asks for a question, then shows the route in brackets and the answer as it arrives. A follow-up question ("And who
@@ -27,9 +27,9 @@ from langchain_core.runnables import Runnable, RunnableBranch, RunnableLambda
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from langchain_selfroute import SelfRouteChain, StoredDocuments
-from selfroute.demo.corpus import load_documents
-from selfroute.demo.with_langchain import ExtractiveReader, load_embeddings
 from selfroute.error_text import one_line
+from selfroute_workbench.demo.corpus import load_documents
+from selfroute_workbench.demo.with_langchain import ExtractiveReader, load_embeddings
 
 REMEMBERED = 10  # messages
 REWRITE = """\

@@ -1,6 +1,6 @@
 """LlamaIndex over a Chroma server: index once, ask from any process.
 
-    pip install "selfroute[cli,embeddings,llamaindex,openai]" llama-index-vector-stores-chroma
+    pip install "selfroute[llamaindex]" "selfroute-workbench[embeddings]" langchain-openai llama-index-vector-stores-chroma
     chroma run --path chroma-data                            # in a separate terminal
     python examples/chroma_server.py index                   # or: index FILE ... for your own texts
     python examples/chroma_server.py ask "Who retrieved the fog bell from the water?"
@@ -30,9 +30,9 @@ from llama_index.llms.openai_like import OpenAILike
 from llama_index.vector_stores.chroma import ChromaVectorStore
 
 from llamaindex_selfroute import SelfRouteQueryEngine
-from selfroute.demo import with_llamaindex
-from selfroute.demo.corpus import load_documents
 from selfroute.error_text import one_line
+from selfroute_workbench.demo import with_llamaindex
+from selfroute_workbench.demo.corpus import load_documents
 
 COLLECTION, UNFINISHED = "selfroute-example", "selfroute-unfinished"
 

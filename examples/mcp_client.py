@@ -1,6 +1,6 @@
 """A client of `selfroute mcp`, as an editor or a chat program is one.
 
-    pip install "selfroute[mcp,openai]"
+    pip install "selfroute-workbench[mcp]" langchain-openai
     python examples/mcp_client.py [--model openai:gpt-4o-mini]
 
 Starts the server over one of the documents that come with selfroute, asks it a question, and prints the answer with the
@@ -17,16 +17,16 @@ from importlib.resources import as_file, files
 
 from mcp import Client, StdioServerParameters
 
-from selfroute.command.models import load_model
-from selfroute.demo.corpus import question_of
 from selfroute.errors import SelfRouteError
+from selfroute_workbench.command.models import load_model
+from selfroute_workbench.demo.corpus import question_of
 
 QUESTION = question_of("minutes-02")
 
 
 async def ask(arguments: list[str]) -> None:
     """Start the server, and ask it."""
-    command = ["-m", "selfroute.cli", "mcp", *arguments]
+    command = ["-m", "selfroute_workbench.cli", "mcp", *arguments]
     server = StdioServerParameters(command=sys.executable, args=command, env=dict(os.environ))
     async with Client(server) as client:
         print("tools:", ", ".join(tool.name for tool in (await client.list_tools()).tools))
@@ -46,7 +46,7 @@ def main() -> None:
             load_model(options.model, base_url=None)
         except SelfRouteError as error:
             parser.error(f"--model {options.model}: {error}")
-    with as_file(files("selfroute.demo") / "documents" / "harbour-minutes.md") as path:
+    with as_file(files("selfroute_workbench.demo") / "documents" / "harbour-minutes.md") as path:
         asyncio.run(ask([str(path), *(["--model", options.model] if options.model else [])]))
 
 

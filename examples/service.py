@@ -1,6 +1,6 @@
 """A web service that streams answers, with the route that they took, as server-sent events.
 
-    pip install "selfroute[cli,embeddings,openai]" fastapi uvicorn
+    pip install "selfroute-workbench[embeddings]" langchain-openai fastapi uvicorn
     python examples/service.py                               # or: --model openai:gpt-4o-mini
     curl -N --json '{"question": "Who retrieved the harbour fog bell after the gale, and for how much?"}' \
         http://127.0.0.1:8000/ask
@@ -31,9 +31,9 @@ from langchain_core.embeddings import Embeddings
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from langchain_selfroute import SelfRouteChain, SelfRouteLedger
-from selfroute.demo.corpus import load_documents
-from selfroute.demo.with_langchain import ExtractiveReader, load_embeddings
 from selfroute.error_text import one_line
+from selfroute_workbench.demo.corpus import load_documents
+from selfroute_workbench.demo.with_langchain import ExtractiveReader, load_embeddings
 
 
 def make_app(chain: SelfRouteChain) -> FastAPI:

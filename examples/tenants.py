@@ -1,6 +1,6 @@
 """Two tenants in one store, each with a document of the same name: every tenant sees only their own.
 
-    pip install "selfroute[cli,embeddings,openai]"
+    pip install "selfroute-workbench[embeddings]" langchain-openai
     python examples/tenants.py                               # or: --model openai:gpt-4o-mini
 
 It asks one question for both tenants through one chain, and shows what each answer was read from: the filter that is
@@ -25,10 +25,10 @@ from langchain_core.runnables import ConfigurableField, Runnable, RunnableConfig
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from langchain_selfroute import SelfRouteChain, StoredDocuments
-from selfroute.demo.corpus import load_documents
-from selfroute.demo.with_langchain import ExtractiveReader, load_embeddings
 from selfroute.error_text import one_line
 from selfroute.errors import ConfigurationError
+from selfroute_workbench.demo.corpus import load_documents
+from selfroute_workbench.demo.with_langchain import ExtractiveReader, load_embeddings
 
 DIVERS = {"north": "Osric Pellan", "south": "Una Marsh"}
 QUESTION = "Who retrieved Saltmarket harbour's fog bell from the water after the gale, and for how much?"

@@ -1,6 +1,6 @@
 """The engine as a workflow of LlamaIndex: typed events on the way, and the response in the end.
 
-    pip install "selfroute[cli,embeddings,llamaindex,openai]"
+    pip install "selfroute[llamaindex]" "selfroute-workbench[embeddings]" langchain-openai
     python examples/workflow.py [--model openai:gpt-4o-mini]
 
 Prints the events of one question about the documents that come with selfroute, and the answer. Without `--model`
@@ -17,9 +17,9 @@ from llama_index.core import Document, VectorStoreIndex
 from llama_index.core.node_parser import TokenTextSplitter
 
 from llamaindex_selfroute import SelfRouteQueryEngine, SelfRouteWorkflow
-from selfroute.demo import with_llamaindex
-from selfroute.demo.corpus import load_documents, question_of
 from selfroute.error_text import one_line
+from selfroute_workbench.demo import with_llamaindex
+from selfroute_workbench.demo.corpus import load_documents, question_of
 
 QUESTION = question_of("minutes-04")
 

@@ -15,12 +15,12 @@ from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 
-from selfroute.command import models
-from selfroute.command.terminal import open_console, stage
-from selfroute.demo import corpus
 from selfroute.errors import ConfigurationError, InputError
-from selfroute.evaluation.replies import Replies
-from selfroute.evaluation.show import show_tables
+from selfroute_workbench.command import models
+from selfroute_workbench.command.terminal import open_console, stage
+from selfroute_workbench.demo import corpus
+from selfroute_workbench.evaluation.replies import Replies
+from selfroute_workbench.evaluation.show import show_tables
 
 from .datasets import DATASETS, DEMO, resolve
 from .retrieval import first_sentences, load_retriever

@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from selfroute.demo import corpus
 from selfroute.error_text import first_line
 from selfroute.errors import ConfigurationError, InputError
-from selfroute.evaluation.metrics import LETTERS
-from selfroute.evaluation.questions import Question, load_questions, option_and_letter
-from selfroute.kept import rows
+from selfroute_workbench.demo import corpus
+from selfroute_workbench.evaluation.metrics import LETTERS
+from selfroute_workbench.evaluation.questions import Question, load_questions, option_and_letter
+from selfroute_workbench.kept import rows
 
 from .hub import download
 from .passkey import LARGER, SPECIAL_TOKEN, larger, special_token

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from selfroute.error_text import one_line
 from selfroute.errors import ConfigurationError
-from selfroute.evaluation.replies import Replies
-from selfroute.evaluation.reply import Reply
 from selfroute.usage.counts import StepUsage
 from selfroute.usage.prices import PricedModel, cost_of
 from selfroute.usage.tokens import count_tokens
+from selfroute_workbench.evaluation.replies import Replies
+from selfroute_workbench.evaluation.reply import Reply
 
 _BATCH = 64
 _Floats = NDArray[np.float32]

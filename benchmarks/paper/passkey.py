@@ -8,7 +8,7 @@ import string
 from dataclasses import replace
 
 from selfroute.errors import InputError
-from selfroute.evaluation.questions import Question
+from selfroute_workbench.evaluation.questions import Question
 
 SPECIAL_TOKEN = "passkey-special-token"  # noqa: S105 - the name of a data set
 LARGER = "passkey-larger"

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from selfroute.errors import ConfigurationError
-from selfroute.evaluation.questions import Question
+from selfroute_workbench.evaluation.questions import Question
 
 _DECLINE_START = "If the question cannot be answered"
 _DECLINE = f'{_DECLINE_START} based on the information in the article, write "{{refusal}}".'

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import override
 
-from selfroute.demo.weights import weights
 from selfroute.documents.cache import Recent
 from selfroute.errors import ConfigurationError
-from selfroute.evaluation.replies import Replies
+from selfroute_workbench.demo.weights import weights
+from selfroute_workbench.evaluation.replies import Replies
 
 from .found import Found, Retriever
 from .hub import is_online

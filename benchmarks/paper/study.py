@@ -18,15 +18,15 @@ from langchain_core.runnables import Runnable, RunnableLambda
 
 from langchain_selfroute import SelfRouteChain
 from selfroute.answerability.gate import declines
-from selfroute.evaluation import looking, runs
-from selfroute.evaluation.asker import Asker
-from selfroute.evaluation.looks import Failure, Key, Look, Result, Strategy, by_question
-from selfroute.evaluation.metrics import exact_loose
-from selfroute.evaluation.questions import Question, choice_lines
-from selfroute.evaluation.replay import Rule
-from selfroute.evaluation.replies import Replies
-from selfroute.evaluation.with_langchain import ChainPipeline, asker_with
 from selfroute.usage.prices import PricedModel
+from selfroute_workbench.evaluation import looking, runs
+from selfroute_workbench.evaluation.asker import Asker
+from selfroute_workbench.evaluation.looks import Failure, Key, Look, Result, Strategy, by_question
+from selfroute_workbench.evaluation.metrics import exact_loose
+from selfroute_workbench.evaluation.questions import Question, choice_lines
+from selfroute_workbench.evaluation.replay import Rule
+from selfroute_workbench.evaluation.replies import Replies
+from selfroute_workbench.evaluation.with_langchain import ChainPipeline, asker_with
 
 from .chunks import chunks
 from .found import Found, Retriever, mark_of

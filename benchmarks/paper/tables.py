@@ -11,10 +11,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from statistics import fmean
 
-from selfroute.evaluation.looks import TITLES, Key, Result
-from selfroute.evaluation.metrics import set_f1
-from selfroute.evaluation.questions import Question
-from selfroute.evaluation.table import Cell, Table
+from selfroute_workbench.evaluation.looks import TITLES, Key, Result
+from selfroute_workbench.evaluation.metrics import set_f1
+from selfroute_workbench.evaluation.questions import Question
+from selfroute_workbench.evaluation.table import Cell, Table
 
 from . import published
 from .datasets import DATASETS

@@ -21,7 +21,7 @@ from typing import Any
 
 COLUMNS, ROWS = 80, 200  # so many rows that nothing leaves the screen
 SHOWN = 26  # rows of the picture
-COMMAND = (sys.executable, "-m", "selfroute.cli", "demo")
+COMMAND = (sys.executable, "-m", "selfroute_workbench.cli", "demo")
 SECONDS = 0.2
 OPENING = 9  # rows that are there at once
 CHARACTER, ROW, MARGIN, BAR = 8.4, 19, 14, 34

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from selfroute.evaluation.pages.view import view
+from selfroute_workbench.evaluation.pages.view import view
 from view_parts import HOSTILE, a_row, an_evaluation_to_view, from_passages, some_rows, write_rows
 
 pytestmark = pytest.mark.browser

@@ -316,7 +316,7 @@ def test_llamaindexes_own_switch_is_left_alone(server: LoopbackServer) -> None:
 def test_replies_that_an_evaluation_kept_are_taken_with_and_without_marks(
     server: LoopbackServer, framework: str, client: str, tmp_path: Path
 ) -> None:
-    evaluation = pytest.importorskip("selfroute.evaluation")
+    evaluation = pytest.importorskip("selfroute_workbench.evaluation")
     knows_marks(framework, client)
 
     over = chain_over if framework == "langchain" else engine_over

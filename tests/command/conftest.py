@@ -9,8 +9,8 @@ import pytest
 
 from command_parts import FERRY, Result, Run
 from loopback import LoopbackServer
-from selfroute import cli
-from selfroute.command import asking
+from selfroute_workbench import cli
+from selfroute_workbench.command import asking
 from word_vectors import LangChainWords
 
 

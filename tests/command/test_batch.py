@@ -16,11 +16,11 @@ from typing_extensions import override
 
 from command_parts import QUESTION, Run
 from loopback import GEMINI_SERVER_ERROR, GEMINI_TOO_LONG, SERVER_ERROR, TOO_LONG_TYPED, LoopbackServer, Reply, Request
-from selfroute.command import asking
-from selfroute.command.batch_files import FORMATS, RequestFiles
-from selfroute.command.batch_files import Request as BatchRequest
-from selfroute.command.batch_results import read_results
 from selfroute.usage import prices
+from selfroute_workbench.command import asking
+from selfroute_workbench.command.batch_files import FORMATS, RequestFiles
+from selfroute_workbench.command.batch_files import Request as BatchRequest
+from selfroute_workbench.command.batch_results import read_results
 from word_vectors import LangChainWords
 
 Json = dict[str, Any]

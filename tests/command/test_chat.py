@@ -18,9 +18,9 @@ import pytest
 
 from command_parts import ANSWER, FERRY, QUESTION, Result, Run, model
 from loopback import LoopbackServer, Reply, Request
-from selfroute.command.chatting import MOST_TOKENS, remembering
-from selfroute.command.sessions import Turn
 from selfroute.usage.tokens import count_tokens
+from selfroute_workbench.command.chatting import MOST_TOKENS, remembering
+from selfroute_workbench.command.sessions import Turn
 
 AT_SEVEN, NOBODY = "The ferry leaves at seven.", "On Sundays nobody sails."
 FOLLOWED, ALONE = "And on Sundays?", "When does the ferry leave Haldon pier on Sundays?"
@@ -151,7 +151,7 @@ PROGRAM = """
 import os, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell ignores in what it starts with &
 os.open(os.ttyname(0), os.O_RDWR)  # now Ctrl-C comes from this terminal
-from selfroute import cli
+from selfroute_workbench import cli
 sys.exit(cli.main(sys.argv[1:]))
 """
 

@@ -18,8 +18,8 @@ from langchain_core.embeddings import Embeddings
 from command_parts import ANSWER, FERRY, QUESTION, Result, Run, model
 from loopback import RATE_LIMITED, LoopbackServer, Reply, Request
 from selfroute import __version__
-from selfroute.command import asking
 from selfroute.usage import prices
+from selfroute_workbench.command import asking
 from word_vectors import LangChainWords
 
 
@@ -229,7 +229,7 @@ def test_the_real_embeddings_find_the_answer(tmp_path: Path) -> None:
     Path(tmp_path, "ferry.md").write_text(FERRY)
     Path(tmp_path, "others.md").write_text("A bicycle is not let.\n\n" * 300)
     by_vectors = ("-q", "When do ships depart?", "--k", "1", "--embeddings", "all-MiniLM-L6-v2", "--store", "kept")
-    command = (sys.executable, "-m", "selfroute.cli", "ask", "ferry.md", "others.md", *by_vectors)
+    command = (sys.executable, "-m", "selfroute_workbench.cli", "ask", "ferry.md", "others.md", *by_vectors)
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert (done.returncode, "ferry.md at character 0" in done.stdout) == (0, True), done
 
@@ -487,10 +487,10 @@ def test_a_provider_without_a_key_is_refused_before_files_are_read(run: Run, mon
 
 @pytest.mark.parametrize("package", ["typer", pytest.param("langchain_chroma", marks=pytest.mark.matrix)])
 def test_a_missing_extra_is_one_line_that_names_it(package: str) -> None:
-    code = f"import sys; sys.modules[{package!r}] = None; from selfroute.cli import main; sys.exit(main(['demo']))"
+    code = f"import sys; sys.modules[{package!r}] = None; from selfroute_workbench.cli import main; sys.exit(main(['demo']))"  # noqa: E501
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=os.environ)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == f'selfroute: the command needs the package {package}: pip install "selfroute[cli]"\n'
+    assert done.stderr == f'selfroute: the command needs the package {package}: pip install "selfroute-workbench"\n'
 
 
 def test_files_are_searched_by_words_which_keeps_nothing_and_needs_no_embeddings(
@@ -511,17 +511,17 @@ def test_neither_asking_nor_the_demo_needs_torch(tmp_path: Path) -> None:
 import sys
 for name in ("torch", "transformers", "sentence_transformers", "langchain_huggingface", "llama_index", "bm25s"):
     sys.modules[name] = None
-from selfroute.cli import main
+from selfroute_workbench.cli import main
 assert main(["ask", "ferry.md", "-q", "When does it leave?"]) == 0
 assert main(["demo", "--limit", "2"]) == 0
 sys.exit(main(["ask", "ferry.md", "-q", "When?", "--embeddings", "all-MiniLM-L6-v2"]))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 2, done.stderr
-    assert "pip install 'selfroute[embeddings]'" in done.stderr.splitlines()[-1]
+    assert "pip install 'selfroute-workbench[embeddings]'" in done.stderr.splitlines()[-1]
 
 
 def test_importing_the_command_is_light() -> None:
     heavy = ("langchain_core", "llama_index", "chromadb", "numpy")
-    code = f"import sys, selfroute.cli; print([name for name in {heavy} if name in sys.modules])"
+    code = f"import sys, selfroute_workbench.cli; print([name for name in {heavy} if name in sys.modules])"
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"

@@ -18,7 +18,7 @@ from choosing_parts import evaluated, made_up
 from command_parts import Result, Run
 from judge_parts import grade, is_judging
 from loopback import RATE_LIMITED, LoopbackServer, Reply, Request
-from selfroute.evaluation import Evaluation
+from selfroute_workbench.evaluation import Evaluation
 
 pytestmark = pytest.mark.usefixtures("frozen")
 
@@ -144,7 +144,7 @@ def test_what_failed_is_listed_and_asked_again_by_the_next_run(evaluate: Run, qu
 KILLED = """
 import sys
 from pathlib import Path
-from selfroute import cli
+from selfroute_workbench import cli
 sys.exit(cli.main(sys.argv[1:]))
 """
 

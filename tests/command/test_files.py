@@ -12,9 +12,9 @@ import pytest
 from command_parts import ANSWER, FERRY, QUESTION, Run, model
 from files_parts import READABLE, SENTENCES, UNKNOWN, UNREADABLE, WHOLE, docx, html, pdf
 from loopback import LoopbackServer
-from selfroute.command import reading
-from selfroute.evaluation import load_questions
-from selfroute.files import NotTextError, UnreadableFileError, find, read_bytes, read_file
+from selfroute_workbench.command import reading
+from selfroute_workbench.evaluation import load_questions
+from selfroute_workbench.files import NotTextError, UnreadableFileError, find, read_bytes, read_file
 
 WHO, ORLA = "Who is the captain that sails the ferry?", "Captain Orla Venn sails it."
 LONG_PAGES = ["The stove was lit again. " * 60, f"{'The mast was tarred. ' * 50}\n{ORLA}", "Nobody paid. " * 80]
@@ -181,7 +181,7 @@ def test_a_package_that_is_missing_is_one_line_that_says_what_to_install(
     Path(name).write_bytes(READABLE[name])
     result = run("ask", name, "-q", QUESTION)
     assert result.code == 2
-    assert result.err.splitlines()[-1].endswith(f'install {package}: pip install "selfroute[files]"')
+    assert result.err.splitlines()[-1].endswith(f"install {package}: pip install selfroute-workbench")
 
 
 def test_neither_a_name_nor_a_text_changes_the_terminal(run: Run) -> None:

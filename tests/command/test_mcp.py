@@ -20,9 +20,9 @@ from mcp.client.streamable_http import streamable_http_client
 
 from command_parts import ANSWER, FERRY, QUESTION, Run, model
 from loopback import LoopbackServer, Reply, Request
-from selfroute.command import asking
-from selfroute.command import mcp as command
-from selfroute.command.options import Mcp
+from selfroute_workbench.command import asking
+from selfroute_workbench.command import mcp as command
+from selfroute_workbench.command.options import Mcp
 
 CREW = "# Crew\n\n" + "The boat has two masts. " * 300 + "Orla Finn is the captain.\n"
 BEGIN = {
@@ -201,7 +201,7 @@ async def serving(files: list[Path], token: str) -> AsyncGenerator[tuple[str, li
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "selfroute.cli", "mcp", *map(str, files), "--http", "--port", str(port),
+        sys.executable, "-m", "selfroute_workbench.cli", "mcp", *map(str, files), "--http", "--port", str(port),
         stdout=-1, stderr=-1,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), command.TOKEN: token},
     )  # fmt: skip
@@ -273,7 +273,7 @@ async def test_over_http_only_who_sends_the_token_is_served(files: list[Path]) -
 async def test_over_pipes_a_client_of_our_own_is_answered_and_nothing_else_is_written(files: list[Path]) -> None:
     """A second client: the protocol's lines, written by hand."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "selfroute.cli", "mcp", *map(str, files), stdin=-1, stdout=-1, stderr=-1,
+        sys.executable, "-m", "selfroute_workbench.cli", "mcp", *map(str, files), stdin=-1, stdout=-1, stderr=-1,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )  # fmt: skip
     assert process.stdin

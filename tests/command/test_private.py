@@ -13,10 +13,10 @@ import pytest
 from choosing_parts import evaluated, made_up
 from command_parts import QUESTION, Run, model
 from loopback import LoopbackServer
-from selfroute.demo import corpus
-from selfroute.evaluation.replies import Replies
-from selfroute.evaluation.reply import Reply
 from selfroute.usage.counts import Cost
+from selfroute_workbench.demo import corpus
+from selfroute_workbench.evaluation.replies import Replies
+from selfroute_workbench.evaluation.reply import Reply
 from writing_parts import ScriptedWriter, is_writing
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="Windows knows no such permissions")

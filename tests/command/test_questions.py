@@ -16,14 +16,14 @@ import pytest
 
 from command_parts import Result, Run
 from loopback import LoopbackServer, Reply, Request
-from selfroute import cli
-from selfroute.demo.corpus import load_documents
-from selfroute.evaluation.metrics import set_f1
-from selfroute.evaluation.questions import load_questions
-from selfroute.evaluation.writing.files import review
-from selfroute.evaluation.writing.writer import _both_ends
-from selfroute.evaluation.writing.written import Source, Written, is_known, read
 from selfroute.usage.tokens import count_tokens
+from selfroute_workbench import cli
+from selfroute_workbench.demo.corpus import load_documents
+from selfroute_workbench.evaluation.metrics import set_f1
+from selfroute_workbench.evaluation.questions import load_questions
+from selfroute_workbench.evaluation.writing.files import review
+from selfroute_workbench.evaluation.writing.writer import _both_ends
+from selfroute_workbench.evaluation.writing.written import Source, Written, is_known, read
 from writing_parts import GUESSED, KNOWN, ScriptedWriter, is_writing
 
 pytestmark = pytest.mark.usefixtures("frozen")
@@ -110,7 +110,7 @@ def test_a_run_that_is_killed_goes_on_and_pays_nothing_twice(run: Run, files: li
 
     with LoopbackServer(until_killed) as server:
         command = ["questions", *map(str, files), "--n", "8", *MODEL, "--base-url", server.openai_url]
-        program = "import sys; from selfroute.cli import main; sys.exit(main(sys.argv[1:]))"
+        program = "import sys; from selfroute_workbench.cli import main; sys.exit(main(sys.argv[1:]))"
         killed = subprocess.Popen(  # noqa: S603 - our own program
             [sys.executable, "-c", program, *command, "--concurrency", "1"], cwd=tmp_path, stderr=subprocess.DEVNULL
         )

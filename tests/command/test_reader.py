@@ -14,8 +14,8 @@ from langchain_core.messages import AIMessage
 from llama_index.core.llms import ChatMessage, CompletionResponse
 
 from selfroute import prompts
-from selfroute.demo import reader, with_langchain, with_llamaindex
-from selfroute.demo.sentences import pick, split_sentences
+from selfroute_workbench.demo import reader, with_langchain, with_llamaindex
+from selfroute_workbench.demo.sentences import pick, split_sentences
 
 MINUTES = """\
 # Minutes of the Allotment Society

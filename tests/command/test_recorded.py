@@ -7,14 +7,14 @@ import re
 import pytest
 
 from command_parts import Run
-from selfroute.demo import with_langchain, with_llamaindex
-from selfroute.demo.corpus import DemoQuestion, load_questions
-from selfroute.demo.recorded import hash_of, load_recording
-from selfroute.demo.vectors import ShippedVectors
 from selfroute.errors import InputError
-from selfroute.evaluation import Evaluation, Question
-from selfroute.evaluation.judging import Sheet
 from selfroute.prompts import GRADED, LONG_CONTEXT, RAG
+from selfroute_workbench.demo import with_langchain, with_llamaindex
+from selfroute_workbench.demo.corpus import DemoQuestion, load_questions
+from selfroute_workbench.demo.recorded import hash_of, load_recording
+from selfroute_workbench.demo.vectors import ShippedVectors
+from selfroute_workbench.evaluation import Evaluation, Question
+from selfroute_workbench.evaluation.judging import Sheet
 
 QUESTION = load_questions()[0]
 

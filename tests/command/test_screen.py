@@ -12,17 +12,17 @@ from rich.cells import cell_len
 
 from selfroute.answerability import ANSWERED, EMPTY, NO_PASSAGES, STARTED, Verdict
 from selfroute.citations import Citation
-from selfroute.command.answers import show_reasons
-from selfroute.command.citing import FileCitation, FileRead, FileSection, files_read, in_files
-from selfroute.command.demo_answers import DemoAnswer, totals
-from selfroute.command.demo_screen import show_demo_answer, show_totals
-from selfroute.command.models import Models
-from selfroute.command.sessions import Output
-from selfroute.command.terminal import open_console
-from selfroute.command.texts import Text
-from selfroute.demo.corpus import DemoQuestion
 from selfroute.documents.label import Label
 from selfroute.usage import Entry, Ledger, StepUsage, Usage
+from selfroute_workbench.command.answers import show_reasons
+from selfroute_workbench.command.citing import FileCitation, FileRead, FileSection, files_read, in_files
+from selfroute_workbench.command.demo_answers import DemoAnswer, totals
+from selfroute_workbench.command.demo_screen import show_demo_answer, show_totals
+from selfroute_workbench.command.models import Models
+from selfroute_workbench.command.sessions import Output
+from selfroute_workbench.command.terminal import open_console
+from selfroute_workbench.command.texts import Text
+from selfroute_workbench.demo.corpus import DemoQuestion
 
 DECLINED = Verdict(declined=True, signal="sentinel", evidence="unanswerable")
 DOUBT = Verdict(declined=False, signal="doubt", evidence="80 42", prospect=80, confidence=42)

@@ -20,7 +20,7 @@ from langchain_selfroute import SelfRouteChain, SelfRouteOutput
 from llamaindex_selfroute import SelfRouteQueryEngine
 from selfroute.answerability import Signal, declines
 from selfroute.checking import Findings
-from selfroute.evaluation import Evaluation, Question, evaluate
+from selfroute_workbench.evaluation import Evaluation, Question, evaluate
 
 TEXT, QUESTION = "Ms Okafor took the chair.", "Who chaired the meeting?"
 

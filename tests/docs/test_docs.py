@@ -26,20 +26,20 @@ from openai import OpenAI
 
 import langchain_selfroute
 import llamaindex_selfroute
-import selfroute.evaluation
+import selfroute_workbench.evaluation
 from llamaindex_parts import recorded
 from loopback import LoopbackServer, Reply, Request
 from replies import languages_put_back
 from scenarios import DOCUMENT_TEXTS, PASSAGE_TEXTS, QUESTION, SCENARIOS, WHOLE, Scenario
 from selfroute.calls.settings import Settings
-from selfroute.cli import app
-from selfroute.demo.corpus import question_of
-from selfroute.demo.vectors import demo_store
-from selfroute.demo.with_langchain import RecordedModel
 from selfroute.documents.stored import ScopedDocuments
 from selfroute.effects import Decided
-from selfroute.evaluation import load_grades, load_questions
 from selfroute.usage import count_tokens
+from selfroute_workbench.cli import app
+from selfroute_workbench.demo.corpus import question_of
+from selfroute_workbench.demo.vectors import demo_store
+from selfroute_workbench.demo.with_langchain import RecordedModel
+from selfroute_workbench.evaluation import load_grades, load_questions
 from steering import LEFT_OUT, LONG_TEXTS, STEERED, Steered
 
 ROOT = Path(__file__).parents[2]
@@ -47,7 +47,16 @@ DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 TEXTS = [*PAGES, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "examples").glob("*.md"))]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-SOURCES = ("selfroute", "langchain_selfroute", "llamaindex_selfroute", "tests", "benchmarks", "examples", "docs")
+SOURCES = (
+    "selfroute",
+    "workbench",
+    "langchain_selfroute",
+    "llamaindex_selfroute",
+    "tests",
+    "benchmarks",
+    "examples",
+    "docs",
+)
 FENCE = re.compile(r"^( *)```(\S*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 
 
@@ -88,7 +97,7 @@ def commands_in(command: Any) -> list[Any]:
     return [command, *(each for part in parts for each in commands_in(part))]
 
 
-EXTRAS = text_of(ROOT / "pyproject.toml").split("[project.optional-dependencies]")[1].split("\n[project")[0]
+EXTRAS = text_of(ROOT / "pyproject.toml").split("[project.optional-dependencies]")[1].split("\n[")[0]
 GROUPS = text_of(ROOT / "pyproject.toml").split("[dependency-groups]")[1].split("\n[tool")[0]
 PARAMETERS = [parameter for command in commands_in(typer.main.get_command(app)) for parameter in command.params]
 OPTIONS = {option for parameter in PARAMETERS for option in (*parameter.opts, *parameter.secondary_opts)}
@@ -532,7 +541,7 @@ def test_the_navigation_names_every_page() -> None:
 
 def test_the_reference_has_all_that_the_packages_export_and_nothing_that_is_not_there() -> None:
     told = {name for page in (DOCS / "reference").glob("*.md") for name in IDENTIFIER.findall(text_of(page))}
-    for package in (langchain_selfroute, llamaindex_selfroute, selfroute.evaluation):
+    for package in (langchain_selfroute, llamaindex_selfroute, selfroute_workbench.evaluation):
         assert {f"{package.__name__}.{name}" for name in package.__all__} <= told
     for name in told:
         assert resolve_name(name)

@@ -9,7 +9,7 @@ import pytest
 
 import langchain_selfroute
 import llamaindex_selfroute
-import selfroute.demo.reader
+import selfroute_workbench.demo.reader
 from llamaindex_parts import recorded
 from selfroute.answerability import gate
 from selfroute.citations import citing
@@ -32,7 +32,7 @@ def test_the_example_of_a_public_class_runs(public: type) -> None:
 
 @pytest.mark.parametrize(
     "module",
-    [gate, notation, tokens, language, sentences, citing, selfroute.demo.reader],
+    [gate, notation, tokens, language, sentences, citing, selfroute_workbench.demo.reader],
     ids=lambda module: module.__name__,
 )
 def test_the_examples_of_a_module_run(module: ModuleType) -> None:

@@ -22,8 +22,8 @@ from llama_index.core import MockEmbedding, VectorStoreIndex
 from langchain_selfroute import SelfRouteChain
 from llamaindex_selfroute import SelfRouteQueryEngine
 from loopback import LoopbackServer
-from selfroute.demo.corpus import load_questions
-from selfroute.demo.recorded import load_recording
+from selfroute_workbench.demo.corpus import load_questions
+from selfroute_workbench.demo.recorded import load_recording
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
@@ -104,7 +104,7 @@ NOT_ANSWERABLE = {question.id for question in load_questions() if question.kind 
 def test_a_notebook_says_first_that_the_replies_are_recorded_and_that_one_line_puts_in_a_model(path: Path) -> None:
     cells = nbformat.read(path, as_version=4).cells
     assert "recorded replies of a language model" in cells[0].source
-    assert "selfroute/demo/recording/README.md" in cells[0].source
+    assert "workbench/selfroute_workbench/demo/recording/README.md" in cells[0].source
     [line] = [line for cell in cells[:3] for line in cell.source.split("\n") if "RecordedModel()," in line]
     assert "# your model instead: " in line
 

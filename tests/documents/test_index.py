@@ -9,7 +9,7 @@ from threading import Event
 
 import pytest
 
-from selfroute.demo.corpus import load_documents
+from demo_texts import load_documents
 from selfroute.documents import index
 from selfroute.documents.index import KEPT, Index
 

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from demo_texts import load_documents
 from lanes import examples
 from selfroute.citations import locate
-from selfroute.demo.corpus import load_documents
 from selfroute.documents import index
 from selfroute.documents.index import KEPT, SECTION, Index, stems_of
 from selfroute.documents.sections import _STOP_WORDS, Ranking, Run, best_by_words, ranked

@@ -13,9 +13,9 @@ from choosing_parts import confident, evaluated, made_up, without
 from langchain_parts import a_chain
 from llamaindex_parts import an_engine
 from selfroute.errors import ConfigurationError
-from selfroute.evaluation.choosing import Options, choose_options, cross_validated, options_of
-from selfroute.evaluation.replay import Rule
-from selfroute.evaluation.trials import Evidence, GradedLook, Row, rows_of, value_of
+from selfroute_workbench.evaluation.choosing import Options, choose_options, cross_validated, options_of
+from selfroute_workbench.evaluation.replay import Rule
+from selfroute_workbench.evaluation.trials import Evidence, GradedLook, Row, rows_of, value_of
 
 
 def chosen(rows: list[Row], **options: Any) -> Options:

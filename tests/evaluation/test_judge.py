@@ -19,13 +19,13 @@ from look_parts import a_look, a_question
 from scenarios import WHOLE
 from selfroute.answerability.ending import Ending
 from selfroute.errors import ConfigurationError, NoReplyError
-from selfroute.evaluation.asker import Asker
-from selfroute.evaluation.judge import ModelJudge
-from selfroute.evaluation.replies import Replies
-from selfroute.evaluation.results import Evaluation
 from selfroute.usage.account import Tally
 from selfroute.usage.counts import StepUsage
 from selfroute.usage.prices import PricedModel
+from selfroute_workbench.evaluation.asker import Asker
+from selfroute_workbench.evaluation.judge import ModelJudge
+from selfroute_workbench.evaluation.replies import Replies
+from selfroute_workbench.evaluation.results import Evaluation
 
 CHAIR, TEA, UNASKED = "Who chaired the meeting?", "What was served?", "Who left early?"
 QUESTIONS = [

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from judge_parts import grade, read
 from look_parts import a_look, a_question
-from selfroute.evaluation.judging import Sheet, decline_is_right, grade_by_rule, grades_in
+from selfroute_workbench.evaluation.judging import Sheet, decline_is_right, grade_by_rule, grades_in
 
 QUESTION = a_question(answers=("Ms Okafor", "Okafor"))
 HOSTILE = {

@@ -17,11 +17,11 @@ import llamaindex_parts
 from both_parts import HOSTS, Pipeline, each_host
 from scenarios import FINAL, FOUND, QUESTION
 from selfroute.errors import ConfigurationError
-from selfroute.evaluation.evaluating import evaluate
-from selfroute.evaluation.looks import STRATEGIES
-from selfroute.evaluation.replies_file import FILE
-from selfroute.evaluation.results import Evaluation
 from selfroute.usage.tokens import count_tokens
+from selfroute_workbench.evaluation.evaluating import evaluate
+from selfroute_workbench.evaluation.looks import STRATEGIES
+from selfroute_workbench.evaluation.replies_file import FILE
+from selfroute_workbench.evaluation.results import Evaluation
 from structured_parts import Calling, Reporting
 
 ONE = [{"question": QUESTION, "answers": ["Ms Okafor"]}]

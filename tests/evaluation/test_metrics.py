@@ -8,7 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from selfroute.evaluation.metrics import METRICS, Metric, choice, exact_loose, f1, rouge_l, set_f1, squad_em, squad_f1
+from selfroute_workbench.evaluation.metrics import (
+    METRICS,
+    Metric,
+    choice,
+    exact_loose,
+    f1,
+    rouge_l,
+    set_f1,
+    squad_em,
+    squad_f1,
+)
 
 WORDS = st.sampled_from(
     [

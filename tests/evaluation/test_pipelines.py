@@ -31,8 +31,8 @@ from llamaindex_stores_parts import declining, only, simple, split
 from loopback import LoopbackServer, Reply, Request
 from scenarios import DECLINED, FINAL, FOUND, NOTHING_RETRIEVED, PASSAGE_TEXTS, PLAIN, QUESTION, WHOLE, Scenario
 from selfroute.errors import ConfigurationError
-from selfroute.evaluation.replies_file import FILE
-from selfroute.evaluation.results import Evaluation
+from selfroute_workbench.evaluation.replies_file import FILE
+from selfroute_workbench.evaluation.results import Evaluation
 from structured_parts import Calling, Reporting
 
 pytestmark = pytest.mark.usefixtures("frozen")

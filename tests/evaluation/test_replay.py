@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lanes import examples
-from selfroute.evaluation.looks import STRATEGIES, Strategy
-from selfroute.evaluation.replay import GRADED, WITH_SECTIONS, Rule
-from selfroute.evaluation.trials import GradedLook
+from selfroute_workbench.evaluation.looks import STRATEGIES, Strategy
+from selfroute_workbench.evaluation.replay import GRADED, WITH_SECTIONS, Rule
+from selfroute_workbench.evaluation.trials import GradedLook
 
 NUMBERS = st.none() | st.integers(0, 10).map(lambda tens: 10 * tens)
 LOOK = st.builds(GradedLook, st.just(1.0), st.integers(1, 99), st.booleans(), NUMBERS, NUMBERS)

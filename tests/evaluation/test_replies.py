@@ -18,11 +18,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from selfroute.errors import ConfigurationError
-from selfroute.evaluation.replies import Replies
-from selfroute.evaluation.replies_file import FILE, count_kept
-from selfroute.evaluation.reply import Reply
-from selfroute.evaluation.spending import CostCapError, Price
 from selfroute.usage import Cost, prices
+from selfroute_workbench.evaluation.replies import Replies
+from selfroute_workbench.evaluation.replies_file import FILE, count_kept
+from selfroute_workbench.evaluation.reply import Reply
+from selfroute_workbench.evaluation.spending import CostCapError, Price
 
 CENT = Decimal("0.01")
 
@@ -199,7 +199,7 @@ KILLED = """
 import os, signal, sys
 from decimal import Decimal
 from pathlib import Path
-from selfroute.evaluation.replies import Replies
+from selfroute_workbench.evaluation.replies import Replies
 from selfroute.usage import Cost
 
 def ask():

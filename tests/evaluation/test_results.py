@@ -16,17 +16,17 @@ from hypothesis import strategies as st
 
 from choosing_parts import evaluated, made_up
 from look_parts import a_look, a_question
-from selfroute.command.terminal import open_console
 from selfroute.errors import ConfigurationError, InputError
-from selfroute.evaluation.grades import load_grades
-from selfroute.evaluation.judge_tables import kappa
-from selfroute.evaluation.judging import JUDGE
-from selfroute.evaluation.looks import Failure, Look, Passage
-from selfroute.evaluation.pages.report import html
-from selfroute.evaluation.questions import Question
-from selfroute.evaluation.results import Evaluation
-from selfroute.evaluation.show import show_summary, show_tables
-from selfroute.evaluation.table import Cell, Table, as_text
+from selfroute_workbench.command.terminal import open_console
+from selfroute_workbench.evaluation.grades import load_grades
+from selfroute_workbench.evaluation.judge_tables import kappa
+from selfroute_workbench.evaluation.judging import JUDGE
+from selfroute_workbench.evaluation.looks import Failure, Look, Passage
+from selfroute_workbench.evaluation.pages.report import html
+from selfroute_workbench.evaluation.questions import Question
+from selfroute_workbench.evaluation.results import Evaluation
+from selfroute_workbench.evaluation.show import show_summary, show_tables
+from selfroute_workbench.evaluation.table import Cell, Table, as_text
 from view_parts import Page
 
 JUDGED = {"model": "openai:judge", "prompt": JUDGE, "calls": 3, "input_tokens": 12_345, "output_tokens": 99}

@@ -17,11 +17,11 @@ from lanes import examples
 from look_parts import a_question
 from scenarios import WHOLE
 from selfroute.errors import ConfigurationError, InputError
-from selfroute.evaluation.metrics import METRICS
-from selfroute.evaluation.questions import Question
-from selfroute.evaluation.replies import Replies
-from selfroute.evaluation.runs import Asked, ask_looks, in_turn, score_of
-from selfroute.evaluation.with_langchain import ChainPipeline
+from selfroute_workbench.evaluation.metrics import METRICS
+from selfroute_workbench.evaluation.questions import Question
+from selfroute_workbench.evaluation.replies import Replies
+from selfroute_workbench.evaluation.runs import Asked, ask_looks, in_turn, score_of
+from selfroute_workbench.evaluation.with_langchain import ChainPipeline
 
 STEPS = ("rag", "long_context")
 

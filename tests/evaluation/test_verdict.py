@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from choosing_parts import evaluated, made_up, without
 from lanes import examples
-from selfroute.evaluation.replay import Rule
-from selfroute.evaluation.results import Evaluation
-from selfroute.evaluation.statistics import Units
-from selfroute.evaluation.trials import Evidence, GradedLook, Row
-from selfroute.evaluation.verdict import verdict_of
+from selfroute_workbench.evaluation.replay import Rule
+from selfroute_workbench.evaluation.results import Evaluation
+from selfroute_workbench.evaluation.statistics import Units
+from selfroute_workbench.evaluation.trials import Evidence, GradedLook, Row
+from selfroute_workbench.evaluation.verdict import verdict_of
 
 WORLDS = {
     "sections settle what the draft does not": (

@@ -17,13 +17,13 @@ from llama_index.core.schema import NodeWithScore, TextNode
 from look_parts import a_question
 from selfroute import Ledger
 from selfroute.errors import InputError
-from selfroute.evaluation.pages.bars import bars_of
-from selfroute.evaluation.pages.browsing import Asked, browsed
-from selfroute.evaluation.pages.places import Shown
-from selfroute.evaluation.pages.report import html
-from selfroute.evaluation.pages.rows import read_rows
-from selfroute.evaluation.pages.view import figures_of, view
-from selfroute.evaluation.results import Evaluation
+from selfroute_workbench.evaluation.pages.bars import bars_of
+from selfroute_workbench.evaluation.pages.browsing import Asked, browsed
+from selfroute_workbench.evaluation.pages.places import Shown
+from selfroute_workbench.evaluation.pages.report import html
+from selfroute_workbench.evaluation.pages.rows import read_rows
+from selfroute_workbench.evaluation.pages.view import figures_of, view
+from selfroute_workbench.evaluation.results import Evaluation
 from view_parts import (
     HOSTILE,
     MINUTES,

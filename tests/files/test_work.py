@@ -10,7 +10,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import pytest
 
 from files_parts import SENTENCES, pdf
-from selfroute.files import UnreadableFileError, kinds, read_bytes
+from selfroute_workbench.files import UnreadableFileError, kinds, read_bytes
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument"

@@ -23,12 +23,12 @@ from both_parts import everywhere, pipeline
 from files_parts import pdf
 from langchain_stores import KINDS, a_model, store_with
 from selfroute.citations import Citation
-from selfroute.command.citing import in_files
-from selfroute.command.texts import Text
 from selfroute.documents.label import Label
 from selfroute.documents.pages import page_at
 from selfroute.errors import InputError
-from selfroute.evaluation.pages.rows import read_rows
+from selfroute_workbench.command.citing import in_files
+from selfroute_workbench.command.texts import Text
+from selfroute_workbench.evaluation.pages.rows import read_rows
 from view_parts import a_row
 
 HEAD = "Haldon harbour board, for members only."

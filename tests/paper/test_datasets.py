@@ -27,8 +27,8 @@ from paper import passkey, prompts
 from paper.datasets import DATASETS, load, resolve
 from paper.prompts import PROMPTS, prompt_of, with_based_only_on
 from selfroute.errors import ConfigurationError, InputError
-from selfroute.evaluation.metrics import LETTERS, METRICS
-from selfroute.evaluation.questions import (
+from selfroute_workbench.evaluation.metrics import LETTERS, METRICS
+from selfroute_workbench.evaluation.questions import (
     Question,
     choice_lines,
     load_questions,

@@ -17,10 +17,10 @@ from paper import __main__ as study
 from paper.chunks import chunks
 from paper.indexed import TreeRetriever, WindowRetriever
 from paper.retrieval import first_sentences, load_retriever
-from selfroute.demo.corpus import load_documents
 from selfroute.errors import ConfigurationError
-from selfroute.evaluation.replies import Replies
-from selfroute.evaluation.spending import CostCapError
+from selfroute_workbench.demo.corpus import load_documents
+from selfroute_workbench.evaluation.replies import Replies
+from selfroute_workbench.evaluation.spending import CostCapError
 
 pytestmark = pytest.mark.matrix
 SMALL = "openai:text-embedding-3-small"

@@ -12,8 +12,8 @@ from paper import raptor
 from paper.chunks import chunks
 from paper.found import Found
 from paper.retrieval import first_sentences, load_retriever
-from selfroute.demo.corpus import load_documents
 from selfroute.errors import ConfigurationError
+from selfroute_workbench.demo.corpus import load_documents
 
 pytestmark = pytest.mark.matrix
 QUESTION = "What did the council decide about the harbour?"

@@ -15,7 +15,7 @@ from paper.found import Found, Retriever
 from paper.prompts import PROMPTS, prompt_of
 from paper.study import PaperPipelines, Variant, ask, ask_based_only_on, ask_closed_book, ask_reasons, asker_of
 from paper.tables import first_word, tables
-from selfroute.evaluation.replies import Replies
+from selfroute_workbench.evaluation.replies import Replies
 
 WORDS = " ".join(f"word{number}" for number in range(900))
 QUESTIONS = [

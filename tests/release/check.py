@@ -1,4 +1,4 @@
-"""Checks what is to be released: what wheel and sdist hold, and the wheel with each extra alone on each Python.
+"""Checks what is to be released: what wheels and sdists hold, and each wheel with each extra alone on each Python.
 
     python tests/release/check.py [--constraint constraints.txt] dist [python3.10 python3.11 ...]
 
@@ -28,27 +28,23 @@ from pathlib import Path
 
 HERE, ROOT = Path(__file__).parent, Path(__file__).parent.parent.parent
 PACKAGES = ("selfroute", "langchain_selfroute", "llamaindex_selfroute")
+WORKBENCH = ("selfroute_workbench",)
 LIGHT = {
     "core": "",
     "langchain": "[langchain]",
     "llamaindex": "[llamaindex]",
     "both": "[langchain,llamaindex]",
     "prices": "[prices]",
-    "openai": "[openai]",
-    "google_genai": "[google-genai]",
     "faiss": "[faiss]",
-    "files": "[files]",
     "postgres": "[postgres]",
     "qdrant": "[qdrant]",
 }
 HEAVY = {
-    "cli": "[cli]",
-    "evaluate": "[evaluate]",
-    "mcp": "[mcp]",
     "lancedb": "[lancedb]",
     "langchain_milvus": "[langchain-milvus]",
     "llamaindex_milvus": "[llamaindex-milvus]",
 }
+OF_WORKBENCH = {"workbench": "", "mcp": "[mcp]"}
 APART = "llamaindex_milvus"  # needs another pymilvus than langchain_milvus
 _TOGETHER = [extra.strip("[]") for name, extra in {**LIGHT, **HEAVY}.items() if extra and name != APART]
 RESOLVED = {APART: HEAVY[APART], "the others": f"[{','.join(_TOGETHER)}]"}
@@ -68,8 +64,15 @@ def main() -> int:
     parser.add_argument("pythons", nargs="*", help="interpreters to try, by name or path")
     parser.add_argument("--constraint", type=Path, help="versions to install; without it the newest")
     args = parser.parse_args()
-    wheel, sdist = sole(args.dist, "*.whl"), sole(args.dist, "*.tar.gz")
-    problems = [*wrong_in_wheel(wheel), *wrong_in_description(wheel), *wrong_in_sdist(sdist)]
+    wheel, sdist = sole(args.dist, "selfroute-*.whl"), sole(args.dist, "selfroute-*.tar.gz")
+    workbench = sole(args.dist, "selfroute_workbench-*.whl")
+    problems = [
+        *wrong_in_wheel(wheel, ROOT, PACKAGES),
+        *wrong_in_wheel(workbench, ROOT / "workbench", WORKBENCH),
+        *wrong_in_description(wheel),
+        *wrong_in_sdist(sdist),
+        *wrong_versions(wheel, workbench),
+    ]
     for problem in problems:
         print("FAILED", problem)
     environment = settings(args.constraint)
@@ -79,20 +82,21 @@ def main() -> int:
     trials = [
         (version, python, name)
         for version, python in {**pythons, AHEAD: pythons.get(AHEAD)}.items()
-        for name in ({**LIGHT, **HEAVY} if python else RESOLVED)
+        for name in ({**LIGHT, **HEAVY, **OF_WORKBENCH} if python else RESOLVED)
     ]
 
     def tried(trial: tuple[str, str | None, str]) -> str | None:
         """Try an extra with a Python; return how it failed."""
         version, python, name = trial
-        extras = {**LIGHT, **HEAVY, **RESOLVED}[name]
+        extras = {**LIGHT, **HEAVY, **RESOLVED, **OF_WORKBENCH}[name]
+        wanted = [f"{wheel}{extras}"] if name not in OF_WORKBENCH else [str(wheel), f"{workbench}{extras}"]
         try:
             if python is None:
                 resolve_ahead(f"selfroute{extras} @ {wheel.as_uri()}", environment)
-            elif name in HEAVY and version != here:
-                resolve(f"{wheel}{extras}", python, environment)
+            elif name not in LIGHT and version != here:
+                resolve(wanted, python, environment)
             else:
-                check(f"{wheel}{extras}", HERE / "programs" / f"{name}.py", python, environment, Path(compiled.name))
+                check(wanted, HERE / "programs" / f"{name}.py", python, environment, Path(compiled.name))
         except FailedError as error:
             return str(error)
         return None
@@ -112,25 +116,41 @@ def sole(folder: Path, pattern: str) -> Path:
     return found.resolve()
 
 
-def sources(packages: Sequence[str] = PACKAGES) -> set[str]:
+def sources(root: Path, packages: Sequence[str]) -> set[str]:
     """List the files of the packages as they are in the tree, without what Python and editors leave there."""
-    paths = (path for package in packages for path in (ROOT / package).rglob("*") if path.is_file())
-    return {str(path.relative_to(ROOT)) for path in paths if "__pycache__" not in path.parts}
+    paths = (path for package in packages for path in (root / package).rglob("*") if path.is_file())
+    return {str(path.relative_to(root)) for path in paths if "__pycache__" not in path.parts}
 
 
-def wrong_in_wheel(wheel: Path) -> Iterator[str]:
+def wrong_in_wheel(wheel: Path, root: Path, packages: Sequence[str]) -> Iterator[str]:
     """Say what is missing in a wheel, or too much."""
     held = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
-    yield from (f"the wheel lacks {name}" for name in sorted(sources() - held))
-    yield from (f"the wheel holds {name}" for name in sorted(held - sources()))
-    yield from (f"{package} has no py.typed" for package in PACKAGES if f"{package}/py.typed" not in held)
+    in_tree = sources(root, packages)
+    yield from (f"{wheel.name} lacks {name}" for name in sorted(in_tree - held))
+    yield from (f"{wheel.name} holds {name}" for name in sorted(held - in_tree))
+    yield from (f"{package} has no py.typed" for package in packages if f"{package}/py.typed" not in held)
+
+
+def wrong_versions(wheel: Path, workbench: Path) -> Iterator[str]:
+    """Say whether the workbench asks for another version of the package than this one, or has another."""
+    version = message_from_bytes(metadata(wheel))["Version"]
+    about = message_from_bytes(metadata(workbench))
+    if about["Version"] != version:
+        yield f"the workbench is {about['Version']}, the package {version}"
+    if not any(re.match(rf"selfroute\b.*=={re.escape(version)}$", each) for each in about.get_all("Requires-Dist")):
+        yield f"the workbench does not ask for selfroute=={version}"
+
+
+def metadata(wheel: Path) -> bytes:
+    """Return what a wheel says of itself."""
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        return archive.read(name)
 
 
 def wrong_in_description(wheel: Path) -> Iterator[str]:
     """Say which links of the description lead nowhere; none is checked if the package was built without an address."""
-    with zipfile.ZipFile(wheel) as archive:
-        (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
-        told = message_from_bytes(archive.read(name))
+    told = message_from_bytes(metadata(wheel))
     if "Project-URL" not in told:
         print(_NO_ADDRESS)
         return
@@ -143,7 +163,7 @@ def wrong_in_sdist(sdist: Path) -> Iterator[str]:
     """Say what an sdist lacks of what the tests need, and what of it nobody does."""
     with tarfile.open(sdist) as archive:
         held = {name.partition("/")[2] for name in archive.getnames()}
-    needed = sources((*PACKAGES, "tests", "docs", "notebooks", "benchmarks", "examples"))
+    needed = sources(ROOT, (*PACKAGES, "workbench", "tests", "docs", "notebooks", "benchmarks", "examples"))
     needed |= {
         "Makefile",
         "README.md",
@@ -182,8 +202,8 @@ def version_of(python: str) -> str | None:
     return done.stdout.strip() if done and done.returncode == 0 else None
 
 
-def check(requirement: str, program: Path, python: str, environment: dict[str, str], kept: Path) -> None:
-    """Install a requirement into a new virtual environment and run a program there, which sees nothing else.
+def check(requirements: Sequence[str], program: Path, python: str, environment: dict[str, str], kept: Path) -> None:
+    """Install requirements into a new virtual environment and run a program there, which sees nothing else.
 
     What Python compiles is kept, since the next environment of this thread has the same path.
     """
@@ -192,19 +212,19 @@ def check(requirement: str, program: Path, python: str, environment: dict[str, s
     with tempfile.TemporaryDirectory() as scratch:
         for command in (
             ["uv", "venv", "--clear", "--python", python, str(venv)],
-            ["uv", "pip", "install", "--python", inside, requirement],
+            ["uv", "pip", "install", "--python", inside, *requirements],
             ["uv", "pip", "check", "--python", inside],
             [inside, "-I", "-X", f"pycache_prefix={kept / 'compiled'}", str(program)],
         ):
             run(command, scratch, environment)
 
 
-def resolve(requirement: str, python: str, environment: dict[str, str]) -> None:
-    """Find out whether a requirement can be installed, without installing it."""
+def resolve(requirements: Sequence[str], python: str, environment: dict[str, str]) -> None:
+    """Find out whether requirements can be installed together, without installing them."""
     with tempfile.TemporaryDirectory() as scratch:
         venv = str(Path(scratch, "venv"))
         run(["uv", "venv", "--python", python, venv], scratch, environment)
-        run(["uv", "pip", "install", "--python", venv, "--dry-run", requirement], scratch, environment)
+        run(["uv", "pip", "install", "--python", venv, "--dry-run", *requirements], scratch, environment)
 
 
 def resolve_ahead(requirement: str, environment: dict[str, str]) -> None:

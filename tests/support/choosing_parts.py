@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from look_parts import a_look, a_question
-from selfroute.evaluation.results import Evaluation
-from selfroute.evaluation.trials import GradedLook, Row
+from selfroute_workbench.evaluation.results import Evaluation
+from selfroute_workbench.evaluation.trials import GradedLook, Row
 
 WHOLE, DRAFT, MORE = 1000.0, 90.0, 290.0
 

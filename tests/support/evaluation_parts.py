@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from both_parts import Pipeline
-from selfroute.evaluation.evaluating import evaluate as evaluate_all
-from selfroute.evaluation.replies_file import FILE
-from selfroute.evaluation.results import Evaluation
+from selfroute_workbench.evaluation.evaluating import evaluate as evaluate_all
+from selfroute_workbench.evaluation.replies_file import FILE
+from selfroute_workbench.evaluation.results import Evaluation
 
 STRATEGIES = ("rag", "self_route", "long_context")
 

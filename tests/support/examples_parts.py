@@ -141,7 +141,7 @@ def start(name: str, *args: object, model_at: str | None = None, cwd: Path = ROO
 
 
 if __name__ == "__main__":
-    from selfroute.demo import with_langchain, with_llamaindex
+    from selfroute_workbench.demo import with_langchain, with_llamaindex
 
     with_langchain.load_embeddings = LangChainWords  # type: ignore[assignment,misc]
     with_llamaindex.load_embeddings = LlamaIndexWords  # type: ignore[assignment,misc]

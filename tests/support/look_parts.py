@@ -1,11 +1,11 @@
-"""Small questions and looks, for the tests of `selfroute.evaluation`."""
+"""Small questions and looks, for the tests of `selfroute_workbench.evaluation`."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from selfroute.evaluation.looks import Look, Step
-from selfroute.evaluation.questions import Question
+from selfroute_workbench.evaluation.looks import Look, Step
+from selfroute_workbench.evaluation.questions import Question
 
 
 def a_question(id: str = "1", dataset: str = "minutes", **fields: Any) -> Question:  # noqa: A002

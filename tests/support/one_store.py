@@ -23,7 +23,7 @@ from in_chroma import new_chroma, new_collection
 from langchain_selfroute import SelfRouteChain
 from langchain_stores import chunks_of
 from llamaindex_selfroute import SelfRouteQueryEngine
-from selfroute.demo import with_langchain, with_llamaindex
+from selfroute_workbench.demo import with_langchain, with_llamaindex
 from word_vectors import LangChainWords, LlamaIndexWords
 
 PLACES = ("harbour", "bakery", "school", "railway", "orchard", "museum", "bridge", "choir")

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from look_parts import a_look, a_question
-from selfroute.evaluation.looks import Failure, Look, Passage
-from selfroute.evaluation.results import Evaluation
+from selfroute_workbench.evaluation.looks import Failure, Look, Passage
+from selfroute_workbench.evaluation.results import Evaluation
 
 
 class Page(HTMLParser):

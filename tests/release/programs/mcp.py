@@ -1,4 +1,4 @@
-"""The extra `mcp`: files are served over pipes to the client of the official SDK."""
+"""The extra `mcp` of the workbench: files are served over pipes to the client of the official SDK."""
 
 import asyncio
 import shutil

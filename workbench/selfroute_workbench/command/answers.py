@@ -1,0 +1,239 @@
+"""Shows an answer with its reasons, in words and as JSON, and what a check found."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from langchain_core.documents import Document
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table as Grid
+from rich.text import Text as Styled
+
+from selfroute.checking import Findings
+from selfroute.usage.ledger_text import STEP_NAMES, dollars
+from selfroute_workbench.command.citing import FileRead, FileSection
+from selfroute_workbench.command.models import Models
+from selfroute_workbench.command.sessions import Output, Show
+from selfroute_workbench.command.terminal import shortened
+from selfroute_workbench.command.texts import Text
+from selfroute_workbench.command.totals import by_step
+from selfroute_workbench.demo.reader import REFUSAL
+from selfroute_workbench.evaluation.table import printable
+
+Stream = Callable[[Show], Output]
+
+COLOURS = {"rag": "green", "sections": "cyan", "long_context": "yellow"}
+NOT_THERE = "(not in the documents)"
+"""What is shown in place of the word by which the model declines."""
+_INDENT = 10
+_LONG = 4  # characters; shorter words of an answer, but for numbers, are in every sentence
+
+
+def show_reader(console: Console, models: Models | None) -> None:
+    """Say which model answers."""
+    if models and models.recording:
+        console.print(
+            Styled("Answers are replies of Claude, ", style="bold")
+            + Styled("recorded for these prompts; retrieval and routing run here. ")
+            + Styled("Ask a model of yours with --model openai:gpt-4o-mini.")
+        )
+    elif models and models.is_language_model:
+        console.print(Styled("Answers come from ") + Styled(models.name, style="bold"))
+    else:
+        console.print(
+            Styled("Answers come from the extractive reader, which is not a language model: ", style="yellow")
+            + Styled("it returns the sentence that shares most words with the question, or declines. ")
+            + Styled("Use a real model with --model, for example --model openai:gpt-4o-mini.")
+        )
+    console.print()
+
+
+def show_findings(console: Console, findings: Findings) -> None:
+    """Print what a check found, and a line on the whole."""
+    for finding in findings:
+        style = {True: "", False: "bold red", None: "yellow"}[finding.ok]
+        console.print(Styled(printable(str(finding)), style=style), soft_wrap=True)
+    wrong = ", ".join(finding.subject for finding in findings if finding.ok is False)
+    console.print(f"\nTo be changed: {wrong}" if wrong else "\nNothing has to be changed; no model was asked.")
+
+
+def show_answer(console: Console, ask: Stream) -> Output:
+    """Print the route, and the answer as it comes; return the whole output."""
+    column = 0
+
+    def show(route: str, text: str) -> None:
+        nonlocal column
+        if text == REFUSAL:
+            text = NOT_THERE
+        if not column:
+            show_field(console, "Route", Styled(STEP_NAMES[route], style=COLOURS[route]))
+            console.print(Styled(f"{'Answer':{_INDENT}}", style="bold"), end="")
+            column = _INDENT
+        column = _print_piece(console, printable(text), column)
+
+    try:
+        return ask(show)
+    finally:
+        console.print()  # so that an error begins on a new line, too
+
+
+def _print_piece(console: Console, text: str, column: int) -> int:
+    """Print the next piece of a text, wrapped between words in a terminal; return the column where it ends."""
+    for part in re.findall(r"\n|[^\S\n]+|\S+", text):
+        if console.is_terminal and (part == "\n" or column + cell_len(part) > console.width):
+            console.print(f"\n{' ' * _INDENT}", end="", soft_wrap=True)
+            column = _INDENT
+            if part.isspace():
+                continue
+        console.print(Styled(part), end="", soft_wrap=True)
+        column += cell_len(part)
+    return column
+
+
+def show_reasons(
+    console: Console, output: Output, *, models: Models, texts: Mapping[str, Text], with_passages: bool
+) -> None:
+    """Print where the answer stands, why it took that route, its tokens and cost, and its passages."""
+    _show_citations(console, output, texts)
+    show_field(console, "Why", reason(output, texts))
+    for document in output.read:
+        if document.sections:
+            show_field(console, "Sections", f"{texts[document.source].label}, {_places(document.sections)}")
+    show_tokens(console, output)
+    usage = output.usage
+    if usage["token_ratio"] is not None:
+        share = f"{usage['token_ratio']:.0%} of the {usage['long_context_only']:,} input tokens"
+        show_field(console, "Read", f"{share} of reading the whole documents at once")
+    if usage["cost"] is None:
+        if models.has_list_price:
+            show_field(console, "Cost", f"unknown: {usage['cost_unknown']}")
+    else:
+        only = usage["cost_long_context_only"]
+        alone = f"; reading the whole documents at once {dollars(only)}" if only is not None else ""
+        show_field(console, "Cost", f"{dollars(usage['cost'])}{alone}")
+    if with_passages:
+        show_field(console, "Passages", f"{len(output.retrieved)} retrieved, nearest first")
+        for number, passage in enumerate(output.retrieved, 1):
+            place = f"{number:>4}  {_place(passage, texts)}"
+            console.print(Styled(printable(place), style="dim"))
+            console.print(Styled(f"      {shortened(passage.page_content, console.width - 6)}"))
+
+
+def show_tokens(console: Console, output: Output) -> None:
+    """Print the tokens of an answer."""
+    usage = output.usage
+    estimated = ", partly estimated" if usage["estimated"] else ""
+    show_field(console, "Tokens", f"{usage['total_tokens']:,} ({by_step(usage)}{estimated})")
+
+
+def show_sources(console: Console, output: Output, *, texts: Mapping[str, Text]) -> None:
+    """Print where an answer stands, or else what it was given."""
+    if output.citations:
+        _show_citations(console, output, texts)
+    elif output.answerable:
+        places = [_how_much(document, texts) for document in output.read]
+        places = places or [_place(passage, texts) for passage in output.retrieved]
+        show_field(console, "Sources", "; ".join(dict.fromkeys(places)))
+
+
+def _place(passage: Document, texts: Mapping[str, Text]) -> str:
+    text, start = texts[passage.metadata["source"]], passage.metadata["start_index"]
+    page = text.page_of(start)
+    return f"{text.label} at character {start:,}" if page is None else f"{text.label} on page {page:,}"
+
+
+def _places(sections: Sequence[FileSection]) -> str:
+    """Return where sections of a document stand, by pages if it has some."""
+    pages = [section.page for section in sections if section.page is not None]
+    if pages:
+        return f"page{'s' if len(set(pages)) > 1 else ''} {', '.join(f'{page:,}' for page in dict.fromkeys(pages))}"
+    return f"characters {', '.join(f'{section.start:,} to {section.end:,}' for section in sections)}"
+
+
+def _show_citations(console: Console, output: Output, texts: Mapping[str, Text]) -> None:
+    """Print where in the files the answer stands: of each sentence as much as shows the answer."""
+    words = {word for word in re.findall(r"\w+", output.answer) if len(word) >= _LONG or any(map(str.isdigit, word))}
+    answers = re.compile(rf"\b(?:{'|'.join(sorted(words)) or '(?!)'})\b", re.IGNORECASE)
+    size = 2 * (console.width - _INDENT)
+    for number, citation in enumerate(output.citations):
+        line = f"line {citation.line:,}, character {citation.start:,}"
+        place = f"{texts[citation.source].label}, {line if citation.page is None else f'page {citation.page:,}'}"
+        show_field(console, "" if number else "Where", place)
+        text = " ".join(printable(citation.text).split())
+        found = answers.search(text)
+        if found and found.end() >= size < len(text):
+            text = f"…{text[min(found.start() - size // 3, len(text) - size + 1) :].lstrip()}"
+        sentence = Styled(shortened(text, size), style="dim")
+        sentence.highlight_regex(answers, "not dim bold")
+        show_field(console, "", sentence)
+
+
+def reason(output: Output, texts: Mapping[str, Text]) -> str:
+    """Return why a question took its route, as a sentence without its full stop."""
+    decision, ruling = output.decision, output.decision["ruling"]
+    numbers = _numbers(decision)
+    if decision["signal"] == "answered":
+        return f"the retrieved passages answered it{numbers and f' ({numbers[2:]})'}, so no whole document was read"
+    said = shortened(decision["evidence"], 80)
+    why = {
+        "no_passages": "no passage was found",
+        "empty": "the reply to the passages was empty",
+        "doubt": f"the model was in doubt of its answer from the passages ({numbers[2:]})",
+        "start": "the question goes to the documents at once",
+    }.get(decision["signal"], f"the model declined to answer from the passages (“{said}”{numbers})")
+    documents = ", ".join(_how_much(document, texts) for document in output.read)
+    before = "sections" if output.usage["sections"] and output.route != "sections" else ""
+    read = ", then ".join(filter(None, [before, documents]))
+    told = f"{why}, so it read {read}" if read else why
+    if ruling and not ruling["go"]:
+        return f"{told}; it went no further: {ruling['reason'] or ruling['by']}"
+    if not read:
+        return f"{told}, and there was no document to read"
+    return told if output.answerable else f"{told}, which did not answer it either"
+
+
+def _numbers(decision: Mapping[str, Any]) -> str:
+    """Return the numbers of a graded draft, each after a comma; a decline has no confidence."""
+    shown = ("prospect",) if decision["declined"] else ("prospect", "confidence")
+    return "".join(f", {name} {decision[name]}" for name in shown if decision.get(name) is not None)
+
+
+def _how_much(document: FileRead, texts: Mapping[str, Text]) -> str:
+    if number := len(document.sections):
+        return f"{number} section{'s' if number > 1 else ''} of {texts[document.source].label}"
+    return f"{'as much as fits the model' if document.trimmed else 'the whole'} of {texts[document.source].label}"
+
+
+def show_field(console: Console, name: str, text: str | Styled) -> None:
+    """Print a name and, in the column beside it, a text."""
+    grid = Grid(box=None, show_header=False, padding=0, pad_edge=False)
+    grid.add_column(width=_INDENT, style="bold")
+    grid.add_column()
+    grid.add_row(name, Styled(printable(text)) if isinstance(text, str) else text)
+    console.print(grid)
+
+
+def with_passages_as_json(output: Output, texts: Mapping[str, Text]) -> dict[str, Any]:
+    """Turn an answer into plain JSON, with the passages that its draft read; the texts are by source."""
+    passages = []
+    for passage in output.retrieved:
+        text, start = texts[passage.metadata["source"]], passage.metadata["start_index"]
+        place = {"source": text.label, "page": text.page_of(start), "start": start}
+        passages.append({**place, "text": passage.page_content})
+    return {**as_json(output, texts), "passages": passages}
+
+
+def as_json(output: Output, texts: Mapping[str, Text]) -> dict[str, Any]:
+    """Turn an answer into plain JSON; the texts are by source."""
+    record = {key: getattr(output, key) for key in ("question", "answer", "route", "answerable", "decision", "usage")}
+    sections = [
+        {"source": texts[document.source].label, "page": section.page, "start": section.start, "end": section.end}
+        for document in output.read
+        for section in document.sections
+    ]
+    citations = [{**asdict(citation), "source": texts[citation.source].label} for citation in output.citations]
+    return {**record, "sections": sections, "citations": citations}

@@ -1,0 +1,188 @@
+"""Performs `selfroute ask` and `selfroute check`, and opens the user's files for other commands."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from langchain_core.documents import Document
+from rich.console import Console
+
+from selfroute.calls.host import check_question
+from selfroute.checking import Finding, Findings
+from selfroute.errors import ConfigurationError
+from selfroute.prompts import CHECK_QUESTION
+from selfroute_workbench.command import answers, models
+from selfroute_workbench.command.library import Library
+from selfroute_workbench.command.options import Answering, Ask, Asking, Check
+from selfroute_workbench.command.reading import Sources, files_of
+from selfroute_workbench.command.sessions import Session
+from selfroute_workbench.command.terminal import open_console, stage
+from selfroute_workbench.command.texts import Text
+from selfroute_workbench.command.totals import show_ledger
+from selfroute_workbench.demo.with_langchain import load_embeddings
+from selfroute_workbench.private import make_folder
+
+if TYPE_CHECKING:
+    from selfroute_workbench.command.vectors import VectorLibrary
+
+
+def ask(options: Ask) -> None:
+    """Route questions over the user's own files."""
+    out = open_console(sys.stdout)
+    options = _with_question(options)
+    questions = options.question or []
+    session, library, answering = open_files(options, questions=questions)
+    for question in questions:
+        if options.as_json:
+            print_json(answers.with_passages_as_json(session.ask(question), library.texts))
+            continue
+        answers.show_field(out, "Question", question)
+        output = answers.show_answer(out, partial(session.stream, question))
+        answers.show_reasons(out, output, models=answering, texts=library.texts, with_passages=options.show_passages)
+        out.print()
+    if not options.as_json and len(questions) > 1:
+        show_ledger(out, session.ledger, models=answering)
+
+
+def _with_question(options: Ask) -> Ask:
+    """Take the last argument as the question, where there is no other.
+
+    Raises:
+        ConfigurationError: It is a file, or does not look like a question.
+    """
+    if options.question:
+        return options
+    *files, last = options.files
+    asked = str(last)
+    if not files or last.exists() or not re.search(r"[\s?\uff1f]", asked):
+        msg = 'there is no question: write it last, selfroute ask FILE... "When does it end?"'
+        raise ConfigurationError(msg)
+    return replace(options, files=files, question=[asked])
+
+
+def check(options: Check) -> bool:
+    """Try what `ask` would use on a question, and print what was found.
+
+    Returns:
+        Whether nothing has to be changed.
+    """
+    question = CHECK_QUESTION if options.question is None else options.question
+    session, library, _ = open_files(options, questions=[question])
+    findings = Findings(_in_users_words(finding, library.texts.values()) for finding in session.chain.check(question))
+    if options.as_json:
+        print_json({"ok": findings.ok, "findings": [finding.as_dict() for finding in findings]})
+    else:
+        answers.show_findings(open_console(sys.stdout), findings)
+    return findings.ok
+
+
+def _in_users_words(finding: Finding, texts: Iterable[Text]) -> Finding:
+    """Call the files as the user does, not by what names them in the index."""
+    message = finding.message
+    for text in texts:
+        for name in (text.source, text.key):
+            message = message.replace(name, text.label)
+    return replace(finding, message=message)
+
+
+def open_files(options: Asking, *, questions: Sequence[str] = ()) -> tuple[Session, Library, models.Models]:
+    """Index the user's own files where that is not done yet, say which model answers, and open a session over them."""
+    chain_options = options.chain_options()
+    check_questions(questions)
+    sources = Sources(files=options.files, everything=options.everything)
+    answering = load_models(options) or models.Models.extractive()  # before files are read, which may take long
+    texts = sources.read()
+    out, err = open_console(sys.stdout), open_console(sys.stderr)
+    library = open_library(texts, sources, embeddings=options.embeddings, store=options.store)
+    answers.show_reader(err if options.as_json else out, answering)
+    return open_session(library, answering, options, chain_options), library, answering
+
+
+def check_questions(questions: Sequence[str]) -> None:
+    """Check that questions can be asked.
+
+    Raises:
+        ConfigurationError: One is empty.
+        InputError: One holds half of a character.
+    """
+    if not all(question.strip() for question in questions):
+        msg = 'a question is empty: write --question "..."'
+        raise ConfigurationError(msg)
+    for question in questions:
+        check_question(question)
+
+
+def load_models(options: Answering) -> models.Models | None:
+    """Make the models that the options name; None for the extractive reader."""
+    return models.load_models(options.model, long_context_model=options.long_context_model, base_url=options.base_url)
+
+
+def load_vectors(texts: Sequence[Text], name: str, *, folder: Path | None, progress: Console) -> VectorLibrary:
+    """Load an embedding model, and open the index of texts in a folder; None for memory."""
+    from selfroute_workbench.command.vectors import VectorLibrary  # noqa: PLC0415 - Chroma
+
+    with stage(progress, "Loading the embedding model"):
+        embeddings = load_embeddings(name)
+    return VectorLibrary(texts, embeddings=embeddings, embeddings_name=name, folder=folder)
+
+
+def open_session(
+    library: Library, answering: models.Models, options: Answering, chain_options: Mapping[str, Any]
+) -> Session:
+    """Open a session over a library."""
+    more = {"priced_as": options.priced_as, **chain_options}
+    return Session(library, answering, k=options.k, **more)
+
+
+def open_library(texts: Sequence[Text], sources: Sources, *, embeddings: str | None, store: Path | None) -> Library:
+    """Open the user's files: to search them by words or, with the name of embeddings, by vectors.
+
+    Vectors are kept in a folder, by default in the cache folder; what is not there is indexed.
+    """
+    progress = open_console(sys.stderr)
+    if embeddings is None:
+        sources.check_characters(sum(len(text.text) for text in texts))
+        if store is not None:
+            progress.print("Without --embeddings files are searched by words, which keeps nothing in --store")
+        return Library(texts)
+    folder = store or _default_store()
+    library = load_vectors(texts, embeddings, folder=folder, progress=progress)
+    missing = library.missing()
+    sources.check_characters(library.characters_of(missing))
+    if missing:
+        index(library, missing, progress=progress, where=f", kept in {folder}")
+    else:
+        progress.print(f"The index kept in {folder} is up to date")
+    return library
+
+
+def index(library: VectorLibrary, missing: Sequence[Document], *, progress: Console, where: str = "") -> None:
+    """Index passages of a library that it does not hold yet, and show the progress and where it is kept."""
+    files = files_of(len({passage.metadata["source"] for passage in missing}))
+    title = f"Indexing {files} with {library.characters_of(missing):,} characters{where}"
+    with stage(progress, title, len(missing)) as advance:
+        library.index(missing, on_progress=advance)
+
+
+def _default_store() -> Path:
+    """Return the user's cache folder for indexes, which is for nobody else."""
+    given = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
+    folder = (Path(given) if given else Path.home() / ".cache") / "selfroute"
+    with suppress(OSError):  # where it cannot be made, the index says so
+        make_folder(folder, ours=True)
+    return folder
+
+
+def print_json(record: object) -> None:
+    """Print a record as one line of JSON."""
+    sys.stdout.write(json.dumps(record) + "\n")
+    sys.stdout.flush()

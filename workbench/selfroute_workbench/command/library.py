@@ -1,0 +1,86 @@
+"""The user's texts, and what finds passages of them by their words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+from langchain_core.runnables import Runnable, RunnableLambda
+from langchain_core.vectorstores import InMemoryVectorStore
+from typing_extensions import override
+
+from langchain_selfroute import StoredDocuments
+from selfroute.documents.index import Index
+from selfroute.documents.sections import best_by_words
+from selfroute_workbench.command.texts import Text, split
+
+
+class _NoVectors(Embeddings):
+    """Vectors of no dimension: the store is read, and never searched."""
+
+    @override
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return [[] for _ in texts]
+
+    @override
+    def embed_query(self, text: str) -> list[float]:
+        return []
+
+
+class Library:
+    """Texts, and a search over their passages by BM25, which needs neither an embedding model nor an index on disk.
+
+    Attributes:
+        texts: The texts by source.
+        passages: Their passages by id.
+    """
+
+    def __init__(self, texts: Sequence[Text]) -> None:
+        """Split texts into passages.
+
+        Args:
+            texts: The texts, each source once.
+        """
+        self.texts = {text.source: text for text in texts}
+        self.passages = {str(passage.id): passage for text in texts for passage in split(text)}
+
+    @property
+    def documents(self) -> StoredDocuments:
+        """The whole texts, as a chain takes its `documents`."""
+        return self._documents
+
+    def only(self, text: Text) -> Library:
+        """Return the same of one text alone."""
+        return Library([text])
+
+    def retriever(self, count: int) -> Runnable[str, list[Document]]:
+        """Return what finds passages.
+
+        Args:
+            count: How many are found. Those that hold no word of the question come last, in the order of the texts.
+        """
+
+        def find(question: str) -> list[Document]:
+            passages = list(self.passages.values())
+            best = best_by_words(question, self._indexes)[:count]
+            found = set(best)
+            rest = (number for number in range(len(passages)) if number not in found)
+            return [passages[number] for number, _ in zip((*best, *rest), range(count), strict=False)]
+
+        return RunnableLambda(find)
+
+    def by_ids(self, names: Sequence[str]) -> list[Document]:
+        """Return the passages with these ids, in their order."""
+        return [self.passages[name] for name in names]
+
+    @cached_property
+    def _documents(self) -> StoredDocuments:
+        store = InMemoryVectorStore(_NoVectors())
+        store.add_documents(list(self.passages.values()))
+        return StoredDocuments(store, filter={})
+
+    @cached_property
+    def _indexes(self) -> list[Index]:
+        return [Index(passage.page_content) for passage in self.passages.values()]

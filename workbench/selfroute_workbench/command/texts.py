@@ -1,0 +1,86 @@
+"""Reads the user's texts, and splits them into the passages to index."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from bisect import bisect
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from langchain_core.documents import Document
+
+from selfroute_workbench.demo.splitting import make_splitter
+from selfroute_workbench.files import read_file
+
+
+@dataclass(frozen=True)
+class Text:
+    """A whole text.
+
+    Attributes:
+        source: The file that it is from; its passages have it in their metadata.
+        text: The whole text.
+        name: What the user calls the file; empty for the same as the source.
+        pages: Where in the text each page begins; empty if the file has no pages.
+    """
+
+    source: str
+    text: str
+    name: str = ""
+    pages: tuple[int, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """Its name for people."""
+        return self.name or self.source
+
+    @cached_property
+    def key(self) -> str:
+        """A digest of the source and the content."""
+        return hashlib.sha256(f"{self.source}\0{self.text}".encode()).hexdigest()[:32]
+
+    def find(self, piece: str, *, near: int) -> tuple[int, int] | None:
+        """Return where a piece of the text begins and ends; None if it does not hold it.
+
+        Args:
+            piece: The piece. Its white space may differ from the text's.
+            near: Its offset if it does not; of several places, the nearest is taken.
+        """
+        if self.text.startswith(piece, near):
+            return near, near + len(piece)
+        found = re.finditer(r"\s+".join(map(re.escape, piece.split())), self.text)
+        return min((one.span() for one in found), key=lambda span: abs(span[0] - near), default=None)
+
+    def line_of(self, start: int) -> int:
+        """Return the number of the line, from 1, that an offset is in."""
+        return self.text.count("\n", 0, start) + 1
+
+    def page_of(self, start: int) -> int | None:
+        """Return the number of the page, from 1, that an offset is in; None if the file has no pages."""
+        return bisect(self.pages, start) or None
+
+
+def read_text(path: Path) -> Text:
+    """Read a file as text.
+
+    Raises:
+        UnreadableFileError: It cannot be read.
+    """
+    content = read_file(path)
+    # A name of other bytes than UTF-8's cannot be kept as it is.
+    source, name = (str(one).encode("utf-8", "backslashreplace").decode() for one in (path.resolve(), path))
+    return Text(source, content.text, name, content.pages)
+
+
+def split(text: Text) -> list[Document]:
+    """Split a text into passages that overlap, if possible at the end of a paragraph or a sentence.
+
+    Their ids are others for another content; models see the title, and not the names of folders.
+    """
+    metadata = {"source": text.source, "title": Path(text.source).name, "text_key": text.key}
+    passages = make_splitter().create_documents([text.text], [metadata])
+    for number, passage in enumerate(passages):
+        passage.id = f"{text.key}-{number}"
+    return passages

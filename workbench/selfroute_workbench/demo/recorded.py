@@ -1,0 +1,166 @@
+"""Replies of a language model to the demo's prompts, recorded once, so that the demo needs no key."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from typing import Any
+
+from selfroute.errors import InputError
+from selfroute.prompts import GRADED, LONG_CONTEXT, RAG, SECTIONS
+from selfroute_workbench.demo.corpus import load_questions
+from selfroute_workbench.demo.reader import StandInReply
+
+NAME = "recorded-claude"
+LABEL = "recorded replies of Claude"
+PRICED_AS = "anthropic:claude-sonnet-4-5"
+"""What the recording is priced as: it was not paid by the token."""
+K = 5
+"""How many passages the recorded drafts were given."""
+SECTIONS_TOKENS = 4_000
+"""How many tokens the recorded sections have at most; they are asked for their confidence."""
+
+_INSTRUCTIONS = {
+    step: template.partition("{context}")[2].partition("{refusal}")[0]
+    for step, template in (
+        ("rag", RAG),
+        ("graded", GRADED),
+        ("graded_sections", SECTIONS),
+        ("long_context", LONG_CONTEXT),
+    )
+}
+_GRADING = re.compile(r'^\{"(?:question|answer)": .*\}$', re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedReply:
+    """A recorded reply.
+
+    Attributes:
+        text: The reply.
+        question: The id of the question.
+        is_exact: Whether it was given to exactly this prompt. Otherwise it is the reply to the same question with other
+            passages, as embeddings that were computed on another machine may find them.
+    """
+
+    text: str
+    question: str
+    is_exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """The replies to the shipped questions, and the grades of the answers.
+
+    `recording/README.md` says which model gave them, when and how.
+
+    Attributes:
+        replies: The hashes of the prompts and the reply, by question id and step: `rag`, `graded`, `graded_sections`
+            or `long_context`.
+        grades: By question id and answer: 1, 0.5 or 0.
+        ids: The id of each question.
+    """
+
+    replies: Mapping[tuple[str, str], tuple[tuple[str, ...], str]]
+    grades: Mapping[tuple[str, str], float]
+    ids: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, replies: Iterable[Mapping[str, Any]], grades: Iterable[Mapping[str, Any]]) -> Recording:
+        """Make one from the rows of its two files."""
+        return cls(
+            {(row["question"], row["step"]): (tuple(row["prompts"]), row["reply"]) for row in replies},
+            {(row["question"], row["answer"]): float(row["grade"]) for row in grades},
+            {question.question: question.id for question in load_questions()},
+        )
+
+    def reply(self, prompt: str) -> RecordedReply:
+        """Return the reply to a prompt of the demo, or to one that asks for the grades of its answers.
+
+        Raises:
+            InputError: None was recorded for this question, or to such a prompt.
+        """
+        rows = [json.loads(line) for line in _GRADING.findall(prompt)]
+        if answers := [row for row in rows if "answer" in row]:
+            question = self._id_of(rows[0].get("question", ""))
+            grades = [f"{row['answer']}: {self.grade(question, row['text']):g}" for row in answers]
+            return RecordedReply("\n".join(grades), question, is_exact=True)
+        asked = prompt.rpartition("Question: ")[2].rstrip().removesuffix("Answer:").strip()
+        question = self._id_of(asked)
+        prompts, text = self.replies[question, _step_of(prompt)]
+        return RecordedReply(text, question, is_exact=hash_of(prompt) in prompts)
+
+    def stand_in(self, prompt: str, differing: set[str]) -> StandInReply:
+        """Return the reply to a prompt, as a model does; note the question if its passages are others.
+
+        Raises:
+            InputError: None was recorded for this question, or to such a prompt.
+        """
+        reply = self.reply(prompt)
+        if not reply.is_exact:
+            differing.add(reply.question)
+        return StandInReply(reply.text)
+
+    def grade(self, question: str, answer: str) -> float:
+        """Return how right an answer to a question was judged, by meaning: 1, 0.5 or 0.
+
+        Args:
+            question: The id of the question.
+            answer: The answer, as it was recorded.
+
+        Raises:
+            InputError: It was not recorded.
+        """
+        try:
+            return self.grades[question, answer.strip()]
+        except KeyError:
+            msg = f"no grade was recorded for the answer {answer!r}; ask a model: --judge provider:name"
+            raise InputError(msg) from None
+
+    def _id_of(self, question: str) -> str:
+        try:
+            return self.ids[question]
+        except KeyError:
+            msg = (
+                f"no reply to {question!r} was recorded: the recording holds only the {len(self.ids)} questions that "
+                "come with selfroute; for others use a model, for example --model openai:gpt-4o-mini"
+            )
+            raise InputError(msg) from None
+
+
+def hash_of(prompt: str) -> str:
+    """Return the hash by which a prompt is found."""
+    return sha256(prompt.encode()).hexdigest()[:16]
+
+
+@cache
+def load_recording() -> Recording:
+    """Return the recording that comes with the package."""
+    return Recording.of(_rows("replies.jsonl"), _rows("grades.jsonl"))
+
+
+def _rows(name: str) -> list[dict[str, Any]]:
+    text = (files("selfroute_workbench.demo") / "recording" / name).read_text("utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def _step_of(prompt: str) -> str:
+    """Return the step whose instruction stands last in a prompt: the text before it may hold anything.
+
+    Raises:
+        InputError: None does.
+    """
+    places = {step: prompt.rfind(instruction) for step, instruction in _INSTRUCTIONS.items()}
+    last = max(places, key=lambda step: places[step])
+    if places[last] < 0:
+        msg = (
+            "no reply to this prompt was recorded: the recording holds only replies to the default prompts, plain and "
+            "graded, and grades; for others use a model, for example --model openai:gpt-4o-mini"
+        )
+        raise InputError(msg)
+    return last

@@ -1,0 +1,224 @@
+"""Choose options by judged looks, and say what they bring on documents that did not take part in the choice."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from selfroute.calls.settings import Sections
+from selfroute.errors import ConfigurationError
+from selfroute_workbench.evaluation.replay import GRADED, WITH_SECTIONS, Rule
+from selfroute_workbench.evaluation.statistics import FEWEST_DOCUMENTS, FEWEST_QUESTIONS, Floats, Units
+from selfroute_workbench.evaluation.trials import PUBLISHED, Evidence, Figures, Gain, Row, Trial, counts_of, is_number
+
+WORTH_OF_A_DOCUMENT = 0.05
+"""Reading a document of mean length must raise the quality of that question by so much (5 points of 100) to pay."""
+_MOST_FOLDS = 50
+_CLEARLY, _SLIGHTLY = 2.0, 1.0  # standard errors
+_ROUNDING = 1e-9
+
+
+class Options(dict[str, Any]):
+    """Options of a chain or an engine, as plain JSON: `SelfRouteChain.from_vectorstore(store, llm, **options)`.
+
+    `{}` is Self-Route as published, and `{"max_documents": 0}` reads no documents.
+
+    Attributes:
+        rule: The strategy that they follow.
+        figures: What it brings on documents that did not take part in the choice.
+        gains: How much better that is than each plain strategy.
+        counts: How many questions and documents it rests on, in words.
+        notes: Its limits, in sentences.
+    """
+
+    rule: Rule
+    figures: Figures
+    gains: Mapping[str, Gain]
+    counts: str
+    notes: Sequence[str]
+
+
+def options_of(rule: Rule, sections: Sections) -> dict[str, Any]:
+    """Return the options of a chain or an engine that follows a rule, as plain JSON; not of the long context.
+
+    Args:
+        rule: The rule.
+        sections: The tokens of its sections, if it reads some.
+    """
+    if rule.strategy == "rag":
+        return {"max_documents": 0}
+    options: dict[str, Any] = {}
+    if rule.strategy in GRADED:
+        below = rule.doubt_below[0] if len(rule.doubt_below) == 1 else list(rule.doubt_below)
+        options |= {"answerability": "graded", "doubt_below": below, "stop_below": rule.stop_below}
+    if rule.strategy in WITH_SECTIONS:
+        options["sections"] = list(sections) if isinstance(sections, tuple) else sections
+    return options
+
+
+def choose_options(
+    rows: Iterable[Row], *, sections: Sections, token_share: float | None = None, price_of_wrong: float = 1.0
+) -> Options:
+    """Choose the bounds of draft, sections and stop, whether sections are read, and whether to escalate at all.
+
+    Args:
+        rows: The questions.
+        sections: The tokens of the sections in these rows.
+        token_share: As in `Evaluation.options`.
+        price_of_wrong: As in `Evaluation.options`; see `value_of`.
+
+    Raises:
+        ConfigurationError: There are no questions, or a value is not valid.
+    """
+    if token_share is not None and not (is_number(token_share) and 0 < token_share <= 1):
+        msg = f"token_share is a share of the long context's tokens, above 0 and at most 1; it is {token_share!r}"
+        raise ConfigurationError(msg)
+    evidence = Evidence(rows, price_of_wrong=price_of_wrong)
+    rule = choose(evidence, range(len(evidence.rows)), token_share=token_share)
+    trial, chosen = cross_validated(evidence, token_share=token_share)
+    plain = {strategy: evidence.trial(Rule.default(strategy)) for strategy in evidence.strategies}
+    options = Options(options_of(rule, sections))
+    options.rule, options.figures = rule, evidence.figures(trial)
+    options.gains = {strategy: evidence.gain(trial, over) for strategy, over in plain.items()}
+    options.counts = counts_of(evidence)
+    over_budget = () if token_share is None else _over_budget(evidence, rule, token_share)
+    options.notes = (*over_budget, *_notes(evidence, chosen, rule))
+    return options
+
+
+def _over_budget(evidence: Evidence, rule: Rule, token_share: float) -> Iterator[str]:
+    share = evidence.share(evidence.trial(rule))
+    if share > token_share:
+        yield (
+            f"No rule stays within {100 * token_share:.0f} % of the long context's tokens. This is the cheapest, with "
+            f"{100 * share:.0f} %."
+        )
+
+
+def _notes(evidence: Evidence, chosen: Mapping[Rule, int], rule: Rule) -> Iterator[str]:
+    """Yield what limits a choice."""
+    if evidence.few_questions:
+        yield (
+            f"Fewer than {FEWEST_QUESTIONS} questions are too few for a choice: this is the published rule, unless it "
+            "does not fit the budget."
+        )
+    elif evidence.few_documents:
+        yield (
+            f"Fewer than {FEWEST_DOCUMENTS} documents: this holds on these documents and says nothing about others. "
+            "The bounds were not tuned, and the published rule stays unless another one is clearly better."
+        )
+    if not any(row.answerable is False for row in evidence.rows):
+        yield "No question is known to be unanswerable. If some of yours are, escalating pays less than it does here."
+    some = sum("graded" not in row.looks for row in evidence.rows)
+    if 0 < some < len(evidence.rows):
+        yield f"Graded answerability was not considered: {some:,} of the questions have no graded draft."
+    if len(chosen) > 1:
+        yield f"The choice is not stable: {chosen.get(rule, 0)} of {sum(chosen.values())} folds chose the same rule."
+
+
+def choose(evidence: Evidence, among: Collection[int], *, token_share: float | None = None) -> Rule:
+    """Choose a rule by some of the questions.
+
+    Of the rules with the default bounds the best one that fits the budget is taken. Other bounds replace it only if
+    they are better by two standard errors and fit the budget with one to spare, so that chance does not set them. Below
+    ten documents bounds are not tuned, and the published rule stays unless another is better by one standard error;
+    below 50 questions it stays in any case.
+
+    Args:
+        evidence: All questions; how many there are decides on how much is tried.
+        among: The numbers of the questions to choose by.
+        token_share: The budget, as a share of the long context's tokens, in which the highest quality is looked for.
+            None for the tokens of Self-Route as published, and then a rule must also be worth what it reads (see
+            `WORTH_OF_A_DOCUMENT`).
+
+    Returns:
+        The rule; the one with the fewest tokens if none fits the budget.
+    """
+    compared = _Sample(evidence, sorted(among), token_share)
+    fitting = [rule for rule in evidence.rules if rule == Rule.default(rule.strategy) and compared.fits(rule)]
+    if not fitting:
+        return min(evidence.rules, key=compared.share)
+    simple = compared.best(fitting)
+    if not (evidence.few_questions or evidence.few_documents):
+        tuned = [rule for rule in evidence.rules if compared.is_better(rule, simple, by=_CLEARLY)]
+        return compared.best([rule for rule in tuned if compared.fits(rule, to_spare=1.0)] or [simple])
+    keep = evidence.few_questions or not compared.is_better(simple, PUBLISHED, by=_SLIGHTLY)
+    return PUBLISHED if keep and compared.fits(PUBLISHED) else simple
+
+
+class _Sample:
+    """The rules on the questions to choose by."""
+
+    def __init__(self, evidence: Evidence, among: Sequence[int], token_share: float | None) -> None:
+        self._evidence, self._among = evidence, np.array(among, dtype=np.intp)
+        self._units = Units([evidence.rows[number].document for number in among])
+        whole = self._tokens(Rule("long_context"))
+        self._whole = float(whole.sum()) or 1.0
+        self._nets: dict[Rule, Floats] = {}
+        self._worth = WORTH_OF_A_DOCUMENT if token_share is None else 0.0
+        self._budget = self._tokens(PUBLISHED) if token_share is None else token_share * whole
+
+    def share(self, rule: Rule) -> float:
+        return float(self._tokens(rule).sum()) / self._whole
+
+    def fits(self, rule: Rule, *, to_spare: float = 0.0) -> bool:
+        """Return whether a rule fits the budget, with some standard errors to spare."""
+        over = self._tokens(rule) - self._budget
+        spare = to_spare * self._units.standard_error(over) if to_spare else 0.0
+        return float(over.mean()) + spare <= _ROUNDING * self._whole
+
+    def best(self, rules: Sequence[Rule]) -> Rule:
+        """Return the best rule; of those that tie, the one with fewer tokens, then the first."""
+        return max(rules, key=lambda rule: (round(float(self._net(rule).mean()), 9), -self.share(rule)))
+
+    def is_better(self, first: Rule, second: Rule, *, by: float) -> bool:
+        gains = self._net(first) - self._net(second)
+        gain = float(gains.mean())
+        return gain > _ROUNDING and gain >= by * self._units.standard_error(gains)
+
+    def _tokens(self, rule: Rule) -> Floats:
+        return self._evidence.trial(rule).tokens[self._among]
+
+    def _net(self, rule: Rule) -> Floats:
+        """Return the value of each answer less the worth of what was read for it."""
+        if rule not in self._nets:
+            rate = self._worth * len(self._among) / self._whole
+            self._nets[rule] = self._evidence.trial(rule).values[self._among] - rate * self._tokens(rule)
+        return self._nets[rule]
+
+
+def cross_validated(evidence: Evidence, *, token_share: float | None = None) -> tuple[Trial, Mapping[Rule, int]]:
+    """Choose for each document by the others, and return what the choices bring together.
+
+    With one document, its questions are tested by turns; with one question nothing is tested.
+
+    Returns:
+        The trial, and how many folds chose each rule.
+    """
+    values, tokens, dollars = (np.zeros(len(evidence.rows)) for _ in range(3))
+    chosen = defaultdict[Rule, int](int)
+    for tested in _folds(evidence.by_document):
+        left_out = set(tested)
+        rest = [number for number in range(len(evidence.rows)) if number not in left_out]
+        rule = choose(evidence, rest or tested, token_share=token_share)
+        chosen[rule] += 1
+        trial = evidence.trial(rule)
+        values[tested], tokens[tested] = trial.values[tested], trial.tokens[tested]
+        dollars[tested] = trial.dollars[tested]
+    return Trial(values, tokens, dollars), chosen
+
+
+def _folds(by_document: Mapping[str, Sequence[int]]) -> Iterator[Sequence[int]]:
+    """Yield the questions of each fold: a document each, or ten folds of many documents, about equally large."""
+    if len(by_document) == 1:
+        (by_document,) = ({str(number): [number] for number in found} for found in by_document.values())
+    if len(by_document) <= _MOST_FOLDS:
+        yield from by_document.values()
+        return
+    folds: list[list[int]] = [[] for _ in range(10)]
+    for document in sorted(by_document, key=lambda name: (-len(by_document[name]), name)):
+        min(folds, key=len).extend(by_document[document])
+    yield from folds

@@ -1,0 +1,163 @@
+"""`evaluate`: asks the user's own chain or query engine each look once, and compares the strategies by replay."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from importlib import import_module
+from pathlib import Path
+from typing import Any, cast
+
+from selfroute.errors import ConfigurationError
+from selfroute.usage.prices import PricedModel
+from selfroute_workbench.evaluation import looking, runs
+from selfroute_workbench.evaluation.grades import load_grades
+from selfroute_workbench.evaluation.judge import ModelJudge
+from selfroute_workbench.evaluation.looking import Pipeline
+from selfroute_workbench.evaluation.looks import STRATEGIES, OtherGrade, Strategy
+from selfroute_workbench.evaluation.questions import Question, load_questions, question_of
+from selfroute_workbench.evaluation.replies import Replies
+from selfroute_workbench.evaluation.results import Evaluation
+
+COMPARED: tuple[Strategy, ...] = ("rag", "self_route", "sections", "long_context")
+"""The strategies that are compared unless others are asked for."""
+
+
+def evaluate(  # noqa: PLR0913 - what there is to choose
+    pipeline: Any,
+    questions: str | Path | Iterable[Question | Mapping[str, Any]],
+    *,
+    strategies: Sequence[Strategy] = COMPARED,
+    judge: Any = None,
+    judge_priced_as: str | None = None,
+    grades: str | Path | None = None,
+    folder: str | Path | None = None,
+    name: str | None = None,
+    concurrency: int = 4,
+    max_cost: Decimal | float | None = None,
+    on_progress: Callable[[int], object] = lambda _: None,
+) -> Evaluation:
+    """Ask a pipeline questions with known answers, once in each step, and compare the strategies.
+
+    A look is one step asked of one question: a draft, sections after a draft that may not be enough, the whole
+    documents. Where each strategy leads a question is then computed by the same flow that chains and engines follow, so
+    strategies and bounds are compared without asking again (`Evaluation.replay`, `Evaluation.options`).
+
+    The strategies are `rag`, the first step alone, with a decline as its final answer; `self_route`, which reads the
+    documents after every decline; `sections`, which reads sections of them in between; `graded` and `graded_sections`,
+    the same with the model's two numbers; and `long_context`, which reads the documents at once. Sections have the
+    pipeline's own size, or 4,000 tokens. The pipeline's policy and its `start` are left out, and documents are read
+    even if its own `max_documents` is 0.
+
+    Example:
+        ```python
+        from langchain_core.documents import Document
+        from langchain_core.language_models import FakeListChatModel
+        from langchain_core.runnables import RunnableLambda
+        from langchain_selfroute import SelfRouteChain
+        from selfroute_workbench.evaluation import evaluate
+
+        minutes = Document("Ms Okafor chaired the meeting. ...")
+        llm = FakeListChatModel(responses=["Ms Okafor"])
+        chain = SelfRouteChain(retriever=RunnableLambda(lambda _: [minutes]), llm=llm, documents=[minutes])
+        result = evaluate(chain, [{"question": "Who chaired the meeting?", "answers": ["Okafor", "Ms Okafor"]}])
+        assert all(one.score == 1.0 for one in result.results)
+        ```
+
+    Args:
+        pipeline: A `SelfRouteChain`, or what its `with_config`, `bind` or `with_retry` returns; a
+            `SelfRouteQueryEngine`, or another `RetrieverQueryEngine` with a `SelfRouteSynthesizer`. It is not changed.
+        questions: `Question`s, dicts with the keys of the JSONL, or the path of such a file (see `load_questions`).
+            Documents that they name are not read: the pipeline has its own.
+        strategies: The strategies to compare. Graded ones take another draft of each question.
+        judge: A model that says whether each answer says what the references say (`Look.judged`): a LangChain chat
+            model or a LlamaIndex LLM, with any pipeline. True means the pipeline's model for whole documents, None
+            means no judge: answers are scored by the questions' own metrics. One call for each question.
+        judge_priced_as: The model whose price counts for the judge, as `provider:name`, if the judge's own name is in
+            no price list.
+        grades: A `grades.jsonl` with other people's grades to compare the judge with (see `load_grades`).
+        folder: A folder to keep replies in, so that you can continue an interrupted run; None to keep none. A reply is
+            used again for the same prompt to a model of the same name; use another folder if you change anything else,
+            such as the temperature.
+        name: A name for the pipeline in `folder`, in place of its models' names. Models that report no name need one.
+        concurrency: How many questions are asked at a time.
+        max_cost: The most that the replies, with those kept in `folder`, may cost in US dollars; None for no limit.
+        on_progress: Called with 1 for each question that is done.
+
+    Raises:
+        ConfigurationError: The pipeline is neither a chain nor an engine. A strategy is unknown, or your own prompt
+            asks for no numbers. There is a `folder`, but a model reports no name and there is no `name`. There is a
+            `max_cost`, but no known price (extra `prices`). The judge is not a model, or `judge_priced_as` or `grades`
+            is given without one.
+        InputError: A question is not as described.
+    """
+    strategies = list(dict.fromkeys(strategies))
+    unknown = [one for one in strategies if one not in STRATEGIES]
+    if unknown or not strategies:
+        msg = f"strategies takes {', '.join(STRATEGIES)}; not {', '.join(unknown) or 'an empty list'}"
+        raise ConfigurationError(msg)
+    asked = _questions(questions)
+    others = _checked_judge_options(judge, judge_priced_as, grades)
+    cap = None if max_cost is None else Decimal(str(max_cost))
+    with Replies(Path(folder) if folder else None, max_cost=cap) as kept:
+        evaluated, steps = _pipeline_of(pipeline, kept, name), looking.steps_of(strategies)
+        looking.check(evaluated, steps)
+        judging = _judge_of(judge, evaluated, name=name, priced_as=judge_priced_as)
+        found = runs.ask_looks(
+            lambda _: evaluated, asked, steps, judge=judging, concurrency=concurrency, on_progress=on_progress
+        )
+        settings = {
+            "pipeline": type(pipeline).__name__,
+            "strategies": strategies,
+            **looking.settings_of(evaluated, strategies),
+            **({"judge": judging.settings} if judging else {}),
+        }
+    return Evaluation(asked, found.looks, found.failures, settings, found.stopped, other_grades=others)
+
+
+def _questions(given: str | Path | Iterable[Question | Mapping[str, Any]]) -> list[Question]:
+    if isinstance(given, str | Path):
+        return load_questions(given)
+    return [one if isinstance(one, Question) else question_of(one, str(number)) for number, one in enumerate(given, 1)]
+
+
+def _checked_judge_options(judge: Any, priced_as: str | None, grades: str | Path | None) -> tuple[OtherGrade, ...]:
+    """Check the judge's options before anything is paid; return the other grades."""
+    if judge is None or judge is False:
+        for option, value in (("judge_priced_as", priced_as), ("grades", grades)):
+            if value is not None:
+                msg = f"{option} needs a judge: pass judge=True, or a model"
+                raise ConfigurationError(msg)
+    return tuple(load_grades(grades)) if grades is not None else ()
+
+
+def _judge_of(given: Any, pipeline: Pipeline, *, name: str | None, priced_as: str | None) -> ModelJudge | None:
+    if given is None or given is False:
+        return None
+    priced = PricedModel.parse("judge_priced_as", priced_as) if priced_as else None
+    if given is True:
+        return pipeline.judge(priced)
+    for framework in _frameworks():
+        if framework.is_model(given):
+            return ModelJudge(framework.asker_with(given, pipeline.kept, name=name, priced_as=priced))
+    msg = f"judge takes True, a model of LangChain or an LLM of LlamaIndex, not a {type(given).__name__}"
+    raise ConfigurationError(msg)
+
+
+def _pipeline_of(given: Any, kept: Replies, name: str | None) -> Pipeline:
+    for framework in _frameworks():
+        if pipeline := framework.pipeline_of(given, kept, name=name):
+            return cast("Pipeline", pipeline)
+    msg = (
+        f"evaluate takes a SelfRouteChain or a SelfRouteQueryEngine, not a {type(given).__name__}; a chain may be "
+        "within with_config, bind or with_retry"
+    )
+    raise ConfigurationError(msg)
+
+
+def _frameworks() -> Iterator[Any]:
+    """Yield the module of each framework that is imported: no other one can have made what is given."""
+    for framework, module in (("langchain_core", "with_langchain"), ("llama_index.core", "with_llamaindex")):
+        if framework in sys.modules:
+            yield import_module(f"selfroute_workbench.evaluation.{module}")

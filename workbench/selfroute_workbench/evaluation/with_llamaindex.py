@@ -1,0 +1,96 @@
+"""Evaluate query engines of LlamaIndex: the real engine with other options, through a host whose replies are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from copy import copy
+from functools import partial
+from typing import Any, cast
+
+from llama_index.core.llms import LLM
+from llama_index.core.prompts import PromptTemplate
+from llama_index.core.query_engine import RetrieverQueryEngine
+from llama_index.core.schema import QueryBundle
+
+from llamaindex_selfroute import SelfRouteQueryEngine, SelfRouteSynthesizer, internals, models
+from llamaindex_selfroute.host import LlamaIndexHost
+from llamaindex_selfroute.models import ResponseTally, name_of
+from selfroute.calls.call import Call
+from selfroute.calls.drivers import run
+from selfroute.effects import Answer
+from selfroute.usage.prices import PricedModel
+from selfroute_workbench.evaluation.asker import Asker
+from selfroute_workbench.evaluation.looking import Pipeline, Wrap
+from selfroute_workbench.evaluation.replies import Replies
+
+
+def pipeline_of(given: Any, kept: Replies, *, name: str | None) -> EnginePipeline | None:
+    """Return the pipeline of a `SelfRouteQueryEngine`, or of another engine with a `SelfRouteSynthesizer`."""
+    is_engine = isinstance(given, RetrieverQueryEngine) and isinstance(_synthesizer(given), SelfRouteSynthesizer)
+    return EnginePipeline(given, kept, name=name) if is_engine else None
+
+
+def is_model(given: Any) -> bool:
+    """Return whether something can be asked as a model."""
+    return isinstance(given, LLM)
+
+
+def asker_with(llm: LLM, kept: Replies, *, name: str | None = None, priced_as: PricedModel | None = None) -> Asker:
+    """Return what sends prompts to a model and keeps its replies; the arguments are those of `Asker`."""
+    return Asker(partial(_call, llm), kept, model=name_of(llm), name=name, priced_as=priced_as)
+
+
+def _call(llm: LLM, prompt: str) -> ResponseTally:
+    tally = ResponseTally(whole=True)
+    tally.add(models.ask(llm, internals.formatted(llm, PromptTemplate("{text}"), {"text": prompt})))
+    return tally
+
+
+def _synthesizer(engine: RetrieverQueryEngine) -> SelfRouteSynthesizer:
+    return cast("SelfRouteSynthesizer", engine._response_synthesizer)  # noqa: SLF001
+
+
+class EnginePipeline(Pipeline):
+    """Evaluates a query engine."""
+
+    name_of = staticmethod(name_of)
+    asker_with = staticmethod(asker_with)
+
+    def __init__(self, engine: RetrieverQueryEngine, kept: Replies, *, name: str | None = None) -> None:
+        """Take an engine, which is not changed; `name` is as in `evaluate`."""
+        self._engine, self._synthesizer = engine, _synthesizer(engine)
+        with self._scoped(self._synthesizer):
+            parts = self._synthesizer.parts()
+        super().__init__(parts, kept, name=name, has_own_prompt=not self._synthesizer.has_default_rag_prompt)
+
+    def ask(self, options: Mapping[str, Any], given: Any, wrap: Wrap) -> Answer:
+        """Answer a question with other options, through a wrapped host."""
+        synthesizer = self._with(options)
+        synthesizer.memory = self._trial_memory()
+        with self._scoped(synthesizer):
+            query = QueryBundle(given)
+            host = LlamaIndexHost(synthesizer.parts(), query, nodes=self._engine.retrieve(query))
+            host.streaming = False
+            call = Call[Any](wrap(host), host.settings, memory=host.parts.memory, retrieves=False)
+            return run(call.flow(), call)
+
+    def check_numbers(self, options: Mapping[str, Any]) -> None:
+        """Check that the first prompt asks for the two numbers that options need."""
+        synthesizer = self._with(options)
+        with self._scoped(synthesizer):
+            synthesizer.parts()
+
+    def _with(self, options: Mapping[str, Any]) -> SelfRouteSynthesizer:
+        synthesizer = copy(self._synthesizer)
+        for name, value in options.items():
+            setattr(synthesizer, name, value)
+        return synthesizer
+
+    def _scoped(self, synthesizer: SelfRouteSynthesizer) -> AbstractContextManager[Any]:
+        """Attach the engine's retriever to a synthesizer if it alone selects the nodes."""
+        engine = self._engine
+        own = isinstance(engine, SelfRouteQueryEngine) and internals.selects_nodes_as(
+            type(engine), SelfRouteQueryEngine
+        )
+        return synthesizer.behind(engine.retriever if own else None, engine._node_postprocessors)  # noqa: SLF001
