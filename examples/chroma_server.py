@@ -1,6 +1,7 @@
-"""LlamaIndex over a Chroma server: index once, ask from any process.
+r"""LlamaIndex over a Chroma server: index once, ask from any process.
 
-    pip install "selfroute[llamaindex]" "selfroute-workbench[embeddings]" langchain-openai llama-index-vector-stores-chroma
+    pip install "selfroute[llamaindex]" "selfroute-workbench[embeddings]" \
+        langchain-openai llama-index-vector-stores-chroma
     chroma run --path chroma-data                            # in a separate terminal
     python examples/chroma_server.py index                   # or: index FILE ... for your own texts
     python examples/chroma_server.py ask "Who retrieved the fog bell from the water?"
