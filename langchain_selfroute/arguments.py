@@ -42,7 +42,7 @@ _DOCUMENTS = Wanted(
     "pass StoredDocuments(vectorstore) with the store that the retriever searches, or the Documents in a list",
 )
 _START = Wanted(
-    "'rag', 'auto' or 'long_context', or a callable or runnable that takes the inputs and returns one of them",
+    "'rag', 'sections', 'auto' or 'long_context', or a callable or runnable over the inputs that returns one of them",
     "pass a function, such as lambda inputs: 'long_context'",
 )
 _STORE = Wanted(

@@ -141,17 +141,7 @@ class ChainMethods:
         return ChainWithFallbacks(**{name: getattr(made, name) for name in type(made).model_fields})
 
 
-class _InPlaceOfChain(ChainMethods):
-    """Stands in the place of a chain; its separate steps do not exist here, since they would lose what is bound."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name in {"first_step", "second_step"}:
-            msg = f"bind it to the step, not to the chain: chain.{name}.with_config(...)"
-            raise AttributeError(msg)
-        return super().__getattr__(name)  # type: ignore[misc]
-
-
-class BoundChain(_InPlaceOfChain, RunnableBinding[Any, Any]):  # type: ignore[no-redef, misc]
+class BoundChain(ChainMethods, RunnableBinding[Any, Any]):  # type: ignore[no-redef, misc]
     """A chain to which a config or arguments of its models are bound."""
 
     def with_config(self, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
@@ -174,7 +164,7 @@ class ChainWithFallbacks(RunnableWithFallbacks[Any, Any]):
         return super().__getattr__(name)
 
 
-class _Configurable(_InPlaceOfChain):
+class _Configurable(ChainMethods):
     config: RunnableConfig | None
 
     def with_config(self, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
@@ -191,7 +181,7 @@ class AlternativeChains(_Configurable, RunnableConfigurableAlternatives):  # typ
     """Chains of which the config of a call chooses one."""
 
 
-_OF_ONE_CHAIN = frozenset({"tools", "check", "acheck", "warm_up", "first_step", "second_step"})
+_OF_ONE_CHAIN = frozenset({"tools", "check", "acheck", "warm_up"})
 
 
 def unnamed(config: RunnableConfig) -> RunnableConfig:

@@ -37,7 +37,6 @@ from langchain_selfroute.schema import (
 )
 from langchain_selfroute.stored.reading import StoredDocuments, documents_behind
 from langchain_selfroute.stored.stores import Fetch
-from langchain_selfroute.two_steps import FirstStep, SecondStep
 from selfroute import prompts
 from selfroute.answerability.structured import Answerability
 from selfroute.caching import PromptCache
@@ -138,9 +137,9 @@ class SelfRouteChain(ChainMethods, RunnableSerializable[str | Mapping[str, Any],
             as `(70, 60)`, gives the draft and the sections bounds of their own. None means 50. With `"structured"`,
             setting a bound adds the numbers to the fields.
         stop_below: A decline with a lower prospect ends the question, and no document is paid for. None means 20.
-        start: The first step: `"rag"`, `"long_context"` (no draft), `"auto"` (no draft if the passages are 60 % of the
-            documents or more, and there is no `escalation`), or a callable or runnable that takes the inputs and
-            returns one of them.
+        start: The first step: `"rag"`, `"sections"` or `"long_context"` (no draft), `"auto"` (no draft if the passages
+            are 60 % of the documents or more, and there is no `escalation`), or a callable or runnable that takes the
+            inputs and returns one of them.
         long_context_llm: The model of the second step; `llm` if None.
         rag_prompt: The prompt of the first step, with the variables `context` and `input`, and optionally
             `chat_history` and `refusal`: a template, a configurable one, or a runnable that takes them and returns a
@@ -402,40 +401,19 @@ class SelfRouteChain(ChainMethods, RunnableSerializable[str | Mapping[str, Any],
             memory=self.memory,
         )
 
-    @property
-    def first_step(self) -> FirstStep:
-        """The first step as a separate runnable: make many drafts in any order, and continue some of them later.
-
-        It takes what the chain takes, and returns a row of plain JSON, which may be kept in a file. `done` says whether
-        the draft answered. If so, the row has the output of the chain. If not, `usage` is that of the draft, and
-        `sources` are the names of the documents behind the passages, best first. Group the questions by these.
-        """
-        return FirstStep(self)
-
-    @property
-    def second_step(self) -> SecondStep:
-        """The second step as a separate runnable: it takes a row of `first_step`, and continues from there.
-
-        It returns what the chain would have returned for the question, in the same process or another, with a chain of
-        the same configuration. For a row that is done, it asks no model. If nothing but the passages says what
-        `StoredDocuments` may read, it retrieves again, and takes only the draft from the row.
-        """
-        return SecondStep(self)
-
-    def calling(self, given: Any, kwargs: Mapping[str, Any], /, **fields: Any) -> Make:
+    def calling(self, given: Any, kwargs: Mapping[str, Any]) -> Make:
         """Return a function that makes one call, with the chain's configuration at that time.
 
         Args:
             given: The input.
             kwargs: Passed to the models.
-            fields: More fields of `selfroute.calls.call.Call`.
         """
 
         def make(*, manager: Manager, config: RunnableConfig | None, streaming: bool) -> ChainCall:
             parts = self.parts()
             host = LangChainHost(parts, given, manager=manager, config=config, kwargs=kwargs, streaming=streaming)
             record, span = entry_recorder(manager.handlers), partial(span_of, manager)
-            return Call(host, parts.settings, memory=parts.memory, record=record, parent_span=span, **fields)
+            return Call(host, parts.settings, memory=parts.memory, record=record, parent_span=span)
 
         return make
 

@@ -10,18 +10,15 @@ from typing import Any, TypeAlias
 
 from langchain_core.documents import Document
 from langchain_core.exceptions import ContextOverflowError
-from langchain_core.messages import BaseMessage, messages_from_dict, messages_to_dict
+from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import merge_configs, run_in_executor, set_config_context
 
-from selfroute.calls.first_step import check_json
 from selfroute.calls.host import items_of
-from selfroute.calls.row import row_errors
 from selfroute.documents import overflow
 from selfroute.documents.label import KEY, label_in, labelled_with
 from selfroute.effects import ReadDocuments
 from selfroute.errors import InputError, ReplyError
-from selfroute.usage.values import named
 
 Source: TypeAlias = (
     list[Document] | Runnable[Any, Any] | Callable[[dict[str, Any]], Iterable[Document] | Awaitable[Iterable[Document]]]
@@ -158,44 +155,3 @@ def outputs_of_reading(read: Sequence[Document], source_of: Callable[[Document],
             for one in read
         ]
     }
-
-
-def document_as_json(document: Document) -> dict[str, Any]:
-    """Return a passage as JSON, but for its metadata, which may hold anything."""
-    return {"id": document.id, "metadata": document.metadata, "page_content": document.page_content}
-
-
-def document_from_json(told: Mapping[str, Any]) -> Document:
-    """Return the passage that `document_as_json` wrote."""
-    return Document(told["page_content"], id=told["id"], metadata=told["metadata"])
-
-
-def inputs_as_json(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return inputs as JSON, from which `inputs_in_row` reads them: the question, and the others as `inputs`.
-
-    Raises:
-        InputError: One is neither JSON nor a list of messages.
-    """
-    others = {key: _as_json(key, value) for key, value in inputs.items() if key != "input"}
-    return {"input": inputs["input"], "inputs": others} if others else {"input": inputs["input"]}
-
-
-def _as_json(key: str, value: Any) -> Any:
-    if isinstance(value, list | tuple) and value and all(isinstance(one, BaseMessage) for one in value):
-        return {_MESSAGES: messages_to_dict(value)}
-    check_json(key, value)
-    return value
-
-
-def inputs_in_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the inputs that a row keeps.
-
-    Raises:
-        InputError: There are none.
-    """
-    with row_errors():
-        inputs = {}
-        for key, value in named(row.get("inputs") or {}).items():
-            messages = value.get(_MESSAGES) if isinstance(value, dict) else None
-            inputs[key] = value if messages is None else messages_from_dict(messages)
-        return inputs_of({**inputs, "input": row["input"]})

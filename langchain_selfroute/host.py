@@ -397,14 +397,6 @@ class LangChainHost(Host[Document]):
     def log_missing_usage(self, step: Route) -> None:
         models.log_missing_usage(self.parts.models[step], self.config, self.parts.memory.said)
 
-    @override
-    def inputs_as_json(self) -> dict[str, Any]:
-        return convert.inputs_as_json(self.inputs)
-
-    @override
-    def document_as_json(self, document: Document) -> dict[str, Any]:
-        return convert.document_as_json(document)
-
 
 def _caller_in(config: RunnableConfig) -> Hashable:
     """Return what differs between users and conversations: the plain values of what is configured, and its objects."""

@@ -5,27 +5,22 @@ from __future__ import annotations
 import asyncio
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import Any, TypeAlias, TypeVar
 from uuid import UUID
 
-from llama_index.core.constants import DATA_KEY
 from llama_index.core.llms import ChatMessage
 from llama_index.core.prompts import BasePromptTemplate, SelectorPromptTemplate
 from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, QueryBundle
-from llama_index.core.storage.docstore.utils import doc_to_json, json_to_doc
 from typing_extensions import override
 
-from selfroute.calls.first_step import check_json
 from selfroute.calls.host import check_question, items_of
-from selfroute.calls.row import row_errors
 from selfroute.documents.label import KEY, label_in, labelled_with
 from selfroute.errors import ConfigurationError
 from selfroute.prompts import check_asks_for_numbers, documents_in, in_prompt
-from selfroute.usage.values import fields, named, optional, text, texts
 
 _CITED = re.compile(r"Source \d+:\n")  # what LlamaIndex's CitationQueryEngine puts before the nodes that it retrieves
 
@@ -246,39 +241,3 @@ def labelled(item: BaseNode | NodeWithScore, text: str | None = None, /, **label
 def trimmed(item: NodeWithScore, text: str, /, **label: Any) -> NodeWithScore:
     """Return a copy of a document with another text and with this label in `metadata["selfroute"]`."""
     return labelled(item, text, **label)
-
-
-def node_as_json(found: NodeWithScore) -> dict[str, Any]:
-    """Return a node as JSON, without its embedding; its metadata may hold anything."""
-    told = doc_to_json(found.node)
-    return {"score": found.score, **told, DATA_KEY: {**told[DATA_KEY], "embedding": None}}
-
-
-def node_from_json(told: Mapping[str, Any]) -> NodeWithScore:
-    """Return the node that `node_as_json` wrote; raise if its templates cannot be filled in, too."""
-    found = NodeWithScore(node=json_to_doc(dict(told)), score=told["score"])
-    found.node.get_content(metadata_mode=MetadataMode.LLM)
-    return found
-
-
-def query_as_json(query: QueryBundle, words: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a query and other variables of its prompts as JSON, from which `query_in_row` reads them.
-
-    Raises:
-        InputError: A variable is not JSON.
-    """
-    for name, value in words.items():
-        check_json(name, value)
-    kept = {"custom_embedding_strs": query.custom_embedding_strs, "words": dict(words)}
-    return {"input": query.query_str, "inputs": kept}
-
-
-def query_in_row(row: Mapping[str, Any]) -> tuple[QueryBundle, dict[str, Any]]:
-    """Return the query that a row keeps, and the other variables of its prompts.
-
-    Raises:
-        InputError: The row keeps no query.
-    """
-    with row_errors():
-        kept = fields(row["inputs"], {"custom_embedding_strs": optional(texts), "words": named})
-        return QueryBundle(text(row["input"]), custom_embedding_strs=kept["custom_embedding_strs"]), kept["words"]

@@ -24,10 +24,8 @@ from llamaindex_selfroute.stored.nodes import Link
 from selfroute.answerability.structured import length_of
 from selfroute.caching import Dialect, Prefix, ProviderCache, prefix_in
 from selfroute.calls.call import Call
-from selfroute.calls.first_step import KeptStep
 from selfroute.calls.host import Host, Parts, Place, Prompt
 from selfroute.effects import Decided, Route
-from selfroute.errors import ConfigurationError
 from selfroute.hangup import LoopTurned, ahang_up
 from selfroute.usage.account import Tally
 from selfroute.usage.addresses import account_of
@@ -86,8 +84,8 @@ class LlamaIndexHost(Host[NodeWithScore]):
         parts: The models, prompts, documents and options.
         query: The query.
         words: Other variables of the prompts.
-        nodes: The retrieved nodes, best first; None if those of a row are not believed.
-        finder: Retrieves the nodes, where those at hand cannot be used.
+        nodes: The retrieved nodes, best first; empty where there is a `finder`.
+        finder: Retrieves the nodes, where none were given.
     """
 
     tally = ResponseTally
@@ -97,7 +95,7 @@ class LlamaIndexHost(Host[NodeWithScore]):
         parts: SynthesizerParts,
         query: QueryBundle,
         *,
-        nodes: Sequence[NodeWithScore] | None = None,
+        nodes: Sequence[NodeWithScore] = (),
         words: Mapping[str, Any] | None = None,
         finder: Finder | None = None,
     ) -> None:
@@ -105,7 +103,7 @@ class LlamaIndexHost(Host[NodeWithScore]):
         self.parts, self.query, self.words = parts, query, words or {}
         self.settings, self.question = parts.settings, query.query_str
         self.streaming, self.one_model, self.source = parts.streaming, parts.one_model, parts.documents
-        self.nodes, self.finder = None if nodes is None else list(nodes), finder
+        self.nodes, self.finder = list(nodes), finder
         self._span = active_span_id.get()
 
     @property
@@ -127,21 +125,11 @@ class LlamaIndexHost(Host[NodeWithScore]):
 
     @override
     def retrieve(self) -> Sequence[NodeWithScore]:
-        return self.finder.retrieve(self.query) if self.finder else self._given()
+        return self.finder.retrieve(self.query) if self.finder else self.nodes
 
     @override
     async def aretrieve(self) -> Sequence[NodeWithScore]:
-        return await self.finder.aretrieve(self.query) if self.finder else self._given()
-
-    def _given(self) -> Sequence[NodeWithScore]:
-        if self.nodes is None:
-            msg = (
-                "only the nodes say what StoredDocuments may read, those of a row are not believed, and a synthesizer "
-                "cannot retrieve them again: call second_step of the engine, or pass StoredDocuments(filters=...), "
-                "MetadataFilters(filters=[]) if nothing is hidden"
-            )
-            raise ConfigurationError(msg)
-        return self.nodes
+        return await self.finder.aretrieve(self.query) if self.finder else self.nodes
 
     @override
     def read(self, passages: Sequence[NodeWithScore]) -> Sequence[NodeWithScore]:
@@ -265,14 +253,6 @@ class LlamaIndexHost(Host[NodeWithScore]):
         if self.streaming and not self.settings.structured:
             models.log_missing_usage(self.parts.models[step], self.parts.memory.said)
 
-    @override
-    def inputs_as_json(self) -> dict[str, Any]:
-        return convert.query_as_json(self.query, self.words)
-
-    @override
-    def document_as_json(self, document: NodeWithScore) -> dict[str, Any]:
-        return convert.node_as_json(document)
-
 
 def _marked(messages: Sequence[ChatMessage], prefix: Prefix, cache: ProviderCache) -> list[ChatMessage]:
     """Return the same messages with a `CachePoint` where the documents end, so that the provider keeps them."""
@@ -294,18 +274,13 @@ class QueryCall(Call[NodeWithScore]):
 
     host: LlamaIndexHost
 
-    def __init__(
-        self, asked: LlamaIndexHost, *, first_only: bool = False, first: KeptStep[NodeWithScore] | None = None
-    ) -> None:
-        """Prepare to answer a query; the arguments are those of `Call`."""
+    def __init__(self, asked: LlamaIndexHost) -> None:
+        """Prepare to answer a query."""
         super().__init__(
             asked,
             asked.settings,
             memory=asked.parts.memory,
             record=asked.record if has_listener(dispatcher) else None,
             retrieves=False,
-            first_only=first_only,
-            first=first,
         )
-        if not first:
-            self.reading.passages = asked.nodes or ()  # the metadata of a stream list them from the beginning
+        self.reading.passages = asked.nodes  # the metadata of a stream list them from the beginning

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import copy
@@ -303,32 +303,6 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine):
     @override
     async def aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return await super(SelfRouteQueryEngine, self._as_asked()).aretrieve(query_bundle)
-
-    def first_step(self, query: str | QueryBundle) -> dict[str, Any]:
-        """Retrieve, and ask for the draft alone; return a row as `SelfRouteSynthesizer.first_step` does."""
-        bundle = bundle_of(query)
-        with self._scoped():
-            return self._synthesizer.first_step(bundle, self.retrieve(bundle))
-
-    async def afirst_step(self, query: str | QueryBundle) -> dict[str, Any]:
-        """Do as `first_step` does, asynchronously."""
-        bundle = bundle_of(query)
-        with self._scoped():
-            return await self._synthesizer.afirst_step(bundle, await self.aretrieve(bundle))
-
-    def second_step(self, row: Mapping[str, Any]) -> RESPONSE_TYPE:
-        """Go on from a row of `first_step`, and answer its query as `query` would have done.
-
-        If nothing but the nodes says what `StoredDocuments` may read, this retrieves again, and takes only the draft
-        from the row.
-        """
-        with self._scoped():
-            return self._synthesizer.second_step(row, finder=self._as_asked())
-
-    async def asecond_step(self, row: Mapping[str, Any]) -> RESPONSE_TYPE:
-        """Do as `second_step` does, asynchronously."""
-        with self._scoped():
-            return await self._synthesizer.asecond_step(row, finder=self._as_asked())
 
     def _as_asked(self) -> Self:
         """Return this engine as it was when it was asked the question that is being answered, if there is one."""

@@ -17,7 +17,6 @@ from typing_extensions import override
 
 from llamaindex_selfroute.host import QueryCall
 from selfroute.calls.drivers import Item, arun, astream, run, stream
-from selfroute.calls.first_step import KeptStep
 from selfroute.documents.label import KEY
 from selfroute.effects import Answer, Decided
 
@@ -42,27 +41,6 @@ async def awhole(call: QueryCall, more: More) -> Response:
 def _response(answer: Answer, call: QueryCall, more: More) -> Response:
     metadata = {**_metadata(answer, call), **_outcome(answer, call)}
     return Response(answer.text, [*call.context, *more], metadata)
-
-
-def of_row(kept: KeptStep[NodeWithScore], *, streaming: bool) -> Response | StreamingResponse:
-    """Return the answer from a row that is done: whole, or as a stream of one piece."""
-    known = dict(kept.result or {})
-    text, sources, metadata = known.pop("answer"), list(kept.context), {**known, "retrieved": _ids(kept.retrieved)}
-    if streaming:
-        return StreamingResponse((piece for piece in (text,)), sources, metadata)
-    return Response(text, sources, metadata)
-
-
-def aof_row(kept: KeptStep[NodeWithScore], *, streaming: bool) -> Response | AsyncStreamingResponse:
-    """Return an async `of_row`."""
-    whole = cast("Response", of_row(kept, streaming=False))
-    if not streaming:
-        return whole
-
-    async def pieces() -> AsyncGenerator[str, None]:
-        yield whole.response or ""
-
-    return ClosingStreamingResponse(pieces(), whole.source_nodes, whole.metadata)
 
 
 def streamed(call: QueryCall, more: More) -> StreamingResponse:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
@@ -24,25 +23,21 @@ from typing_extensions import override
 
 from llamaindex_selfroute import internals, models, responses
 from llamaindex_selfroute.arguments import PROMPTS, CheckedFields
-from llamaindex_selfroute.convert import Source, bundle_of, check_numbers, checked_prompt, node_from_json, query_in_row
+from llamaindex_selfroute.convert import Source, bundle_of, check_numbers, checked_prompt
 from llamaindex_selfroute.events import send
-from llamaindex_selfroute.host import Finder, LlamaIndexHost, QueryCall, SynthesizerParts
+from llamaindex_selfroute.host import LlamaIndexHost, QueryCall, SynthesizerParts
 from llamaindex_selfroute.stored.filters import filtered
 from llamaindex_selfroute.stored.reading import StoredDocuments
 from selfroute import prompts
 from selfroute.answerability.structured import Answerability
 from selfroute.caching import PromptCache
-from selfroute.calls.drivers import arun, run
-from selfroute.calls.first_step import KeptStep
 from selfroute.calls.memory import Memory
-from selfroute.calls.row import read_row, row_of
 from selfroute.calls.settings import MAX_DOCUMENTS, SETTINGS, Doubt, Sections, Settings
 from selfroute.copying import CopiedAsParts
 from selfroute.effects import Route
 from selfroute.errors import ConfigurationError
 from selfroute.usage import prices
 from selfroute.usage.prices import is_one_model
-from selfroute.usage.values import text
 
 dispatcher = get_dispatcher(__name__)
 # The synthesizer that an engine is asking, and the documents behind the engine's retriever
@@ -170,9 +165,9 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, BaseSynthesizer):
                 Pass one of `selfroute.policies`, or a callable, sync or async, that takes a `selfroute.policies.Case`
                 and returns a bool or a `Ruling`. After a "no" the answer is the refusal, or the answer that was in
                 doubt.
-            start: The first step: `"rag"`, `"long_context"` (no draft), `"auto"` (no draft if the nodes are 60 % of the
-                documents or more, and there is no `escalation`), or a callable, sync or async, that takes the
-                QueryBundle and returns one of them.
+            start: The first step: `"rag"`, `"sections"` or `"long_context"` (no draft), `"auto"` (no draft if the
+                nodes are 60 % of the documents or more, and there is no `escalation`), or a callable, sync or async,
+                that takes the QueryBundle and returns one of them.
             max_context_tokens: The limit for the text of the documents in the second step, in tokens. If None, it is
                 the model's `metadata.context_window`, minus room for the prompt and the answer. If that is LlamaIndex's
                 default, there is no limit.
@@ -374,72 +369,9 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, BaseSynthesizer):
             responses.astreamed(call, ()).response_gen if call.host.streaming else str(await responses.awhole(call, ()))
         )
 
-    def first_step(
-        self, query: str | QueryBundle, nodes: Sequence[NodeWithScore], **response_kwargs: Any
-    ) -> dict[str, Any]:
-        """Ask for the draft alone: make many drafts in any order, and continue some of them later.
-
-        Args:
-            query: The query.
-            nodes: The retrieved nodes, best first.
-            response_kwargs: Variables of the prompts, as plain JSON.
-
-        Returns:
-            A row of plain JSON, which may be kept in a file. `done` says whether the draft answered; then the row has
-            the `answer` and the keys of a response's metadata. If not, `usage` is that of the draft, and `sources`
-            are the ids of the documents behind the nodes, best first, by which to group the queries.
-
-        Raises:
-            InputError: A variable of the prompts is not JSON.
-        """
-        call = self._first(query, nodes, response_kwargs)
-        return row_of(call, run(call.flow(), call))
-
-    async def afirst_step(
-        self, query: str | QueryBundle, nodes: Sequence[NodeWithScore], **response_kwargs: Any
-    ) -> dict[str, Any]:
-        """Do as `first_step` does, asynchronously."""
-        call = self._first(query, nodes, response_kwargs)
-        return row_of(call, await arun(await call.aflow(), call))
-
-    def second_step(self, row: Mapping[str, Any], *, finder: Finder | None = None) -> RESPONSE_TYPE:
-        """Go on from a row of `first_step`, in the same process or another, and answer its query.
-
-        Args:
-            row: The row, from a synthesizer of the same configuration.
-            finder: Retrieves the nodes again, if nothing but them says what `StoredDocuments` may read: those of a row
-                are not believed. An engine passes itself.
-
-        Returns:
-            What `synthesize` would have returned; from a row that is done, without asking any model.
-
-        Raises:
-            InputError: It is not such a row.
-            ConfigurationError: The nodes have to be retrieved again, and there is no `finder`.
-        """
-        kept = read_row(row, node_from_json, name=text)
-        if kept.result:
-            return responses.of_row(kept, streaming=self._streaming)
-        return self._respond(self._second(row, kept, finder))
-
-    async def asecond_step(self, row: Mapping[str, Any], *, finder: Finder | None = None) -> RESPONSE_TYPE:
-        """Do as `second_step` does, asynchronously."""
-        kept = read_row(row, node_from_json, name=text)
-        if kept.result:
-            return responses.aof_row(kept, streaming=self._streaming)
-        return await self._arespond(self._second(row, kept, finder))
-
     def _call(self, query: str | QueryBundle, nodes: Sequence[NodeWithScore], words: Mapping[str, Any]) -> QueryCall:
         bundle = bundle_of(query)
         return QueryCall(LlamaIndexHost(self.parts(), bundle, nodes=nodes, words=words))
-
-    def _first(self, query: str | QueryBundle, nodes: Sequence[NodeWithScore], words: Mapping[str, Any]) -> QueryCall:
-        parts = replace(self.parts(), streaming=False)
-        return QueryCall(LlamaIndexHost(parts, bundle_of(query), nodes=nodes, words=words), first_only=True)
-
-    def _second(self, row: Mapping[str, Any], kept: KeptStep[NodeWithScore], finder: Finder | None) -> QueryCall:
-        query, words = query_in_row(row)
-        return QueryCall(LlamaIndexHost(self.parts(), bundle_of(query), words=words, finder=finder), first=kept)
 
 
 def _nodes(texts: Sequence[str]) -> list[NodeWithScore]:

@@ -1,4 +1,4 @@
-"""Self-Route as a workflow of LlamaIndex: the draft is one step and reading on another, with typed events between."""
+"""Self-Route as a workflow of LlamaIndex, with typed events while it answers."""
 
 from __future__ import annotations
 
@@ -17,21 +17,11 @@ _NAMES = ("question", "query", "input", "user_msg")
 """What the question may be called when the workflow is run."""
 
 
-class Draft(Event):
-    """The draft did not settle the question, so more is read.
-
-    Attributes:
-        row: The row of `engine.first_step`, as plain JSON: a run that is resumed goes on from it, and pays no draft.
-    """
-
-    row: dict[str, Any]
-
-
 class Decision(Event):
-    """A step was judged.
+    """It is known which step answers.
 
     Attributes:
-        route: The step that answers, or `"rag"` for a draft that does not.
+        route: The step.
         decision: Why, as in `response.metadata["decision"]`.
     """
 
@@ -66,8 +56,7 @@ class Text(Event):
 class SelfRouteWorkflow(Workflow):
     """Answer a question as an engine does; `await workflow.run(question="...")` returns its response.
 
-    No event shows a declined draft, but for the words by which it declined (`evidence`). A run that is resumed from its
-    context goes on behind the draft, which is not paid again.
+    No event shows a declined draft, but for the words by which it declined (`evidence`).
 
     Example:
         ```python
@@ -95,29 +84,18 @@ class SelfRouteWorkflow(Workflow):
         self._engine = engine
 
     @step
-    async def draft(self, ctx: Context, event: StartEvent) -> Draft | StopEvent:
-        """Ask for the draft."""
-        row = await self._engine.afirst_step(_question_in(event))
-        ctx.write_event_to_stream(Decision(route="rag", decision=row["decision"]))
-        return await self._answered(ctx, row) if row["done"] else Draft(row=row)
-
-    @step
-    async def read(self, ctx: Context, event: Draft) -> StopEvent:
-        """Read on, and answer."""
-        return await self._answered(ctx, event.row)
-
-    async def _answered(self, ctx: Context, row: Mapping[str, Any]) -> StopEvent:
-        response = await self._engine.asecond_step(row)
-        is_told = bool(row["done"])
+    async def answer(self, ctx: Context, event: StartEvent) -> StopEvent:
+        """Answer the question."""
+        response = await self._engine.aquery(_question_in(event))
         if isinstance(response, AsyncStreamingResponse):
+            is_told = False
             async for piece in response.async_response_gen():
                 if not is_told:
                     _tell(ctx, response)  # which knows it from its first text on
                     is_told = True
                 ctx.write_event_to_stream(Text(delta=piece))
-            response = await response.get_response()
-        if not is_told:
-            _tell(ctx, response)
+            return StopEvent(result=await response.get_response())
+        _tell(ctx, response)
         return StopEvent(result=response)
 
 

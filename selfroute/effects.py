@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from selfroute.citations import Cited
 
 Route = Literal["rag", "sections", "long_context"]
-Start = Literal["rag", "auto", "long_context"]
+Start = Literal["rag", "sections", "auto", "long_context"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,6 @@ class Answer:
         context: What the model answered from: the passages, the sections, or the documents.
         finish_reason: How the reply that is shown ended, in the provider's word; None if it says nothing.
         cited: Where the answer stands in the context; None if that was not asked for.
-        is_open: Whether this is not the answer yet: only the first step was asked for, and the question should go on.
     """
 
     text: str
@@ -152,7 +151,6 @@ class Answer:
     context: Sequence[Any]
     finish_reason: str | None = None
     cited: Cited | None = None
-    is_open: bool = False
 
     def ended(self, text: str, *, finish_reason: str | None, refusal: str) -> Answer:
         """Return the answer with its whole text. A reply to documents is judged again, as a whole.
@@ -165,7 +163,7 @@ class Answer:
         whole = self.route == "long_context"
         answerable = self.answerable and not (whole and declines_anywhere(text, refusal))
         about = self.decision, self.passages, self.context
-        return Answer(text, self.route, answerable, *about, finish_reason, self.cited, self.is_open)
+        return Answer(text, self.route, answerable, *about, finish_reason, self.cited)
 
     def cited_as_dict(self, *, quoted: bool) -> dict[str, Any]:
         """Return where the answer stands, as chains and engines report it; empty if that was not asked for.

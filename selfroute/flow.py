@@ -17,13 +17,11 @@ MOST_RETRIES = 5  # with half of what was refused before, or less; so a 32nd par
 Flow = Generator[Effect, Any, Answer]
 
 
-def self_route(  # noqa: C901, PLR0912, PLR0913 - one loop, read as a whole
+def self_route(  # noqa: C901, PLR0912 - one loop, read as a whole
     question: str,
     ladder: Sequence[Route] = ("rag", "long_context"),
     *,
     refusal: str = "unanswerable",
-    passages: Sequence[Any] | None = None,
-    first_only: bool = False,
     compares: bool = False,
 ) -> Flow:
     """Climb from one step to the next, until one answers, none is left, or the next may not be paid for.
@@ -32,8 +30,6 @@ def self_route(  # noqa: C901, PLR0912, PLR0913 - one loop, read as a whole
         question: The question, as plain text.
         ladder: The steps, the cheapest first. `("long_context",)` asks for no draft.
         refusal: The word that is returned as the answer if every step declines with no other word.
-        passages: The passages, if they were retrieved before; None to retrieve them.
-        first_only: Whether to end before anything is asked for after the draft; the answer may then be open.
         compares: Whether to go to the documents at once if the passages are most of them.
 
     Yields:
@@ -42,11 +38,10 @@ def self_route(  # noqa: C901, PLR0912, PLR0913 - one loop, read as a whole
     Returns:
         The answer. Its text ends where the verdict became certain; `Answer.ended` adds the rest of the reply.
     """
-    if passages is None:
-        passages = yield Retrieve(question)
-        if passages is None and ladder[0] == "rag":  # nothing was found, and nothing leads to a document
-            ladder = ("rag",)
-        passages = passages or []
+    passages: Sequence[Any] | None = yield Retrieve(question)
+    if passages is None and ladder[0] == "rag":  # nothing was found, and nothing leads to a document
+        ladder = ("rag",)
+    passages = passages or []
     if compares and passages and (yield Compare(passages)):
         ladder = ("long_context",)
     route: Route = "rag"
@@ -58,8 +53,6 @@ def self_route(  # noqa: C901, PLR0912, PLR0913 - one loop, read as a whole
             if passages:
                 reply, context = (yield from _ask(step, passages, passages)) or (reply, context)
                 decision = reply.verdict
-        elif first_only:
-            return Answer("", route, False, decision, passages, context, is_open=True)
         else:
             found: Sequence[Any] = ()
             rung = ladder[:at].count(step)

@@ -45,7 +45,6 @@ class ModelCalls(Generic[Document]):
         *,
         fitting: Fitting[Document],
         costs: Costs[Document],
-        draft: str | None = None,
     ) -> None:
         """Start with no model asked.
 
@@ -54,15 +53,11 @@ class ModelCalls(Generic[Document]):
             settings: The options of the chain or engine.
             fitting: Fills in the prompts.
             costs: Counts the calls.
-            draft: The reply of the first step, if an earlier call has asked for it.
         """
         self._host, self._settings, self._fitting, self._costs = host, settings, fitting, costs
-        self._draft = draft
 
     def ask(self, effect: Generate) -> Generator[str, None, None]:
         """Yield a reply in pieces; the model is asked for the first one. Closing the generator stops the model."""
-        if self._draft is not None and effect.step == "rag":
-            return _in_one(self._draft)
         cache = self._cache(effect.step)
         shared = self._shared(effect, cache)
         pieces = self._ask(effect, cache)
@@ -70,8 +65,6 @@ class ModelCalls(Generic[Document]):
 
     def aask(self, effect: Generate) -> AsyncGenerator[str, None]:
         """Do as `ask` does, asynchronously."""
-        if self._draft is not None and effect.step == "rag":
-            return _ain_one(self._draft)
         cache = self._cache(effect.step)
         shared = self._shared(effect, cache)
         pieces = self._aask(effect, cache)
@@ -90,7 +83,7 @@ class ModelCalls(Generic[Document]):
                     yield piece
 
     def _begin(self, effect: Generate) -> tuple[Prompt, Tally]:
-        self._fitting.context = effect.context
+        self._fitting.context = self._fitting.sent = effect.context
         prompt = self._fitting.prompt(effect.step, effect.context)
         return prompt, self._host.tally(whole=self._settings.structured or not self._host.streaming)
 
@@ -111,16 +104,6 @@ class ModelCalls(Generic[Document]):
             return None
         model = host.name_of(step)
         return (model.name, model.url, host.account(step), prefix.digest()), cache.seconds
-
-
-def _in_one(text: str) -> Generator[str, None, None]:
-    """Yield a reply that is known as one piece."""
-    yield text
-
-
-async def _ain_one(text: str) -> AsyncGenerator[str, None]:
-    """Do as `_in_one` does, asynchronously."""
-    yield text
 
 
 class Costs(Generic[Document]):
@@ -149,12 +132,6 @@ class Costs(Generic[Document]):
         self._open: Route | None = None  # the step whose reply is still open
         self._prompt: Prompt | None = None
         self._size: PromptSize | None = None
-
-    def go_on(self, tally: Tally | None, size: PromptSize, used: StepUsage | None) -> None:
-        """Go on from the draft of an earlier call: its reply, the size of its prompt, and what it used."""
-        self.tally, self._size = tally, size
-        if tally:
-            self._answered_by, self._last = self.priced("rag", tally), used
 
     @property
     def draft(self) -> str:
@@ -278,7 +255,7 @@ class Costs(Generic[Document]):
 
     def complete(self, answer: Answer) -> None:
         """Add what always reading the documents would have cost to the usage of a question that is answered."""
-        if answer.is_open or not self._settings.measure_savings:
+        if not self._settings.measure_savings:
             return
         model, reading = self.priced("long_context"), self._reading
         if answer.route != "long_context":

@@ -21,7 +21,6 @@ from selfroute.calls.memory import Memory
 from selfroute.calls.reading import Reading
 from selfroute.calls.settings import Settings, start_of
 from selfroute.effects import Answer, Compare, Decide, Decided, ReadDocuments, Retrieve, Route, Start
-from selfroute.errors import InputError
 from selfroute.flow import Flow, self_route
 from selfroute.usage.account import Account
 from selfroute.usage.counts import Entry, StepUsage
@@ -29,7 +28,6 @@ from selfroute.usage.prices import cost_of
 
 if TYPE_CHECKING:
     from selfroute.calls.escalation import Escalation
-    from selfroute.calls.first_step import KeptStep
 
 Document = TypeVar("Document")
 _LONG = 50_000  # characters; citing from fewer takes some milliseconds
@@ -62,8 +60,6 @@ class Call(Generic[Document]):
         record: Callable[[Entry], None] | None = None,
         retrieves: bool = True,
         parent_span: Callable[[], Any] | None = None,
-        first_only: bool = False,
-        first: KeptStep[Document] | None = None,
     ) -> None:
         """Prepare to answer a question.
 
@@ -74,11 +70,6 @@ class Call(Generic[Document]):
             record: Called with the entry when the account is closed; None if there is no ledger or handler.
             retrieves: Whether retrieval is part of the question.
             parent_span: As in `Account`.
-            first_only: Whether only the first step is asked for.
-            first: What the first step kept, to go on from there.
-
-        Raises:
-            InputError: The first step was asked for with another `answerability`.
         """
         self.host, self.settings, self.refusal = host, settings, settings.refusal
         self.account = Account(record, retrieves=retrieves, parent_span=parent_span)
@@ -87,56 +78,35 @@ class Call(Generic[Document]):
         self.costs = Costs(
             host, settings, reading=self.reading, fitting=self.fitting, memory=memory, account=self.account
         )
-        draft = first.draft.text if first and first.draft else None
-        model_calls = ModelCalls(host, settings, fitting=self.fitting, costs=self.costs, draft=draft)
+        model_calls = ModelCalls(host, settings, fitting=self.fitting, costs=self.costs)
         self.generate, self.agenerate = model_calls.ask, model_calls.aask
-        self._memory, self._first_only, self._first = memory, first_only, first
+        self._memory = memory
         self.start: Start = "rag"
-        if first:
-            self._go_on(first)
-
-    def _go_on(self, first: KeptStep[Document]) -> None:
-        if first.answerability != self.settings.answerability:
-            msg = (
-                f"the first step of this row was asked for with answerability={first.answerability!r}: "
-                f"ask for the second one with the same, not with {self.settings.answerability!r}"
-            )
-            raise InputError(msg)
-        self.reading.passages, self.fitting.context = first.retrieved, first.context
-        self.costs.go_on(first.draft.tally() if first.draft else None, first.prompt, first.usage.rag)
-        self.account.go_on(first.usage, first.models, seconds=first.seconds)
 
     def flow(self) -> Flow:
         """Check the question and return a fresh flow.
 
         Raises:
-            InputError: The question is not text, or is blank; or only the first step is asked for, and an input cannot
-                be kept in a row.
+            InputError: The question is not text, or is blank.
             ConfigurationError: There is no such first step.
         """
-        start = self._begin()
+        check_question(self.host.question)
+        start = self.settings.start
         return self._flow(start if isinstance(start, str) else self.host.choose(start))
 
     async def aflow(self) -> Flow:
         """Do as `flow` does, asynchronously."""
-        start = self._begin()
+        check_question(self.host.question)
+        start = self.settings.start
         return self._flow(start if isinstance(start, str) else await self.host.achoose(start))
 
-    def _begin(self) -> Any:
-        check_question(self.host.question)
-        if self._first_only:
-            self.host.inputs_as_json()  # what cannot be kept in a row is refused before anything is paid for
-        return self._first.start if self._first else self.settings.start
-
     def _flow(self, start: Any) -> Flow:
-        self.start, first = start_of(start), self._first
+        self.start = start_of(start)
         ladder = self.settings.ladder(self.start)
         return self_route(
             self.host.question,
             ladder,
             refusal=self.refusal,
-            passages=first.passages if first and not self.reading.is_from_passages else None,
-            first_only=self._first_only,
             compares=self.start == "auto" and "long_context" in ladder and self.settings.escalation is None,
         )
 

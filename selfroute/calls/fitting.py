@@ -38,6 +38,7 @@ class Fitting(Generic[Document]):
 
     Attributes:
         context: What the latest prompt held: the passages or documents, as they were fitted to the window.
+        sent: What the latest model that was asked has read; empty before.
         rung: Of the sections that were fitted last, from 0.
     """
 
@@ -45,6 +46,7 @@ class Fitting(Generic[Document]):
         """Start with nothing fitted."""
         self._host, self._settings, self._reading, self._memory = host, settings, reading, memory
         self.context: Sequence[Document] = ()
+        self.sent: Sequence[Document] = ()
         self.rung = 0
         self._sections = SectionReader(host, reading)
         self._read_before = 0  # characters, before the sections
@@ -183,7 +185,7 @@ class Fitting(Generic[Document]):
             sent = self.tokens(self.context, count)
             budget = self._most_sections = self._less("sections", effect.too_long, sent=sent, around=around)
         else:
-            self.rung, self._read_before = effect.rung, self._solid(self.context)
+            self.rung, self._read_before = effect.rung, self._solid(self.sent)
             budget = min(budget, self._most_sections or budget)
         sections = self._sections.best(budget, count, always=len(effect.passages))
         ends = self._settings.max_documents == 0

@@ -231,18 +231,6 @@ class Host(Protocol[Document]):
     def log_missing_usage(self, step: Route) -> None:
         """Log how to make a step's model report its token counts, if it can."""
 
-    def inputs_as_json(self) -> dict[str, Any]:
-        """Return the question as `input`, and other inputs as `inputs`.
-
-        Raises:
-            InputError: An input is not JSON.
-        """
-        return {"input": self.question}
-
-    def document_as_json(self, document: Document) -> Any:
-        """Return a passage as JSON."""
-        raise NotImplementedError
-
 
 def check_question(question: Any) -> None:
     """Check that a question is a text with something to see, before anything is retrieved or asked for it.

@@ -79,15 +79,6 @@ class Reading(Generic[Document]):
         return isinstance(self._host.source, ScopedDocuments)
 
     @property
-    def is_from_passages(self) -> bool:
-        """Whether nothing but the passages says what may be read, so that those of a row do not count."""
-        try:
-            source = self._host.source
-            return isinstance(source, ScopedDocuments) and source.access().is_from_passages
-        except Exception:  # noqa: BLE001 - an answer from passages needs no documents
-            return True
-
-    @property
     def ranking(self) -> Ranking:
         """The sections of the documents that were read, best first; ranked once a question."""
         if self._ranking is None:

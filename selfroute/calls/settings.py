@@ -65,8 +65,8 @@ class Settings:
         max_documents: How many stored documents the last step reads at most, the best ones; 0 for none, so that the
             question ends before; None for all.
         escalation: The policy that is asked before a step after the draft is paid for; None to pay for each.
-        start: The first step: `"rag"`, `"long_context"`, `"auto"`, which is the latter where the passages are most of
-            the documents and there is no policy, or a callable that says which for each question.
+        start: The first step: `"rag"`, `"sections"`, `"long_context"`, `"auto"`, which is the latter where the passages
+            are most of the documents and there is no policy, or a callable that says which for each question.
         max_context_tokens: The limit for the documents' text in the second step; None for as much as the model's
             window takes.
         token_counter: Counts the tokens of a text; None to estimate them.
@@ -131,15 +131,20 @@ class Settings:
         """Return the steps of a question, the cheapest first.
 
         Raises:
-            ConfigurationError: The question starts with documents, which it may not read.
+            ConfigurationError: The question starts with documents, which it may not read, or with sections, and
+                there are none.
         """
+        if start == "sections" and not self.section_tokens:
+            msg = "start='sections' reads the sections of documents: set sections=4_000, too"
+            raise ConfigurationError(msg)
         if start == "long_context" and self.max_documents == 0:
             msg = "start='long_context' reads documents, and max_documents=0 forbids it: leave out one of them"
             raise ConfigurationError(msg)
         if start == "long_context":
             return ("long_context",)
         sections: list[Route] = ["sections"] * len(self.section_tokens)
-        return ("rag", *sections) if self.max_documents == 0 else ("rag", *sections, "long_context")
+        draft: tuple[Route, ...] = () if start == "sections" else ("rag",)
+        return (*draft, *sections) if self.max_documents == 0 else (*draft, *sections, "long_context")
 
     @property
     def most_compared(self) -> int | None:
@@ -318,7 +323,8 @@ def start_of(value: Any) -> Start:
     """
     if value in _STARTS:
         return value  # type: ignore[no-any-return]
-    msg = f"start must be 'rag', 'auto' or 'long_context', or a callable that returns one of them; it is {value!r}"
+    either = "'rag', 'sections', 'auto' or 'long_context', or a callable that returns one of them"
+    msg = f"start must be {either}; it is {value!r}"
     raise ConfigurationError(msg)
 
 

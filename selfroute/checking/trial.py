@@ -73,15 +73,16 @@ class TriedQuestion(Generic[Document]):
     @property
     def drafts(self) -> bool:
         """Whether there is a first step over passages."""
-        return bool(self.settings.start != "long_context")
+        return self.settings.start not in ("sections", "long_context")
 
     def sections(self) -> Iterator[Sequence[Document]]:
         """Yield what each reading of sections would be given; those that would be skipped are left out."""
         fitting = self.fits
-        fitting.context = self.fitting
-        for rung in range(len(self.settings.section_tokens) if self.read and self.drafts else 0):
+        fitting.sent = self.fitting if self.drafts else ()
+        reads_them = self.read and self.settings.start != "long_context"
+        for rung in range(len(self.settings.section_tokens) if reads_them else 0):
             if found := fitting.fit(ReadDocuments(self.fitting, step="sections", rung=rung)):
-                fitting.context = found
+                fitting.sent = found
                 yield found
 
     def tokens_of(self, documents: Sequence[Document]) -> int:

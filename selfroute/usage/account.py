@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from time import perf_counter
 from types import TracebackType
@@ -69,21 +69,6 @@ class Tally:
         return configured
 
 
-class EarlierTally(Tally):
-    """The tally of a reply that came before, perhaps in another process; `stated` is the model that it states."""
-
-    __slots__ = ("_stated",)
-
-    def __init__(self, text: str, *, ended: Ending, quotes: list[str], stated: PricedModel) -> None:
-        super().__init__(whole=True)
-        self.text.append(text)
-        self.ended, self.quotes, self._stated = ended, quotes, stated
-
-    def model(self, configured: PricedModel) -> PricedModel:
-        """Return the model that answered."""
-        return configured.replied(self._stated)
-
-
 class Account:
     """The account of one question. Use it as a context manager, which closes it when the question is over.
 
@@ -109,9 +94,6 @@ class Account:
         """
         self.usage = NO_USAGE
         self._models: dict[str, StepUsage] = {}  # of the calls that this account has seen
-        self._earlier: Sequence[Route] = ()  # the steps that ran before
-        self._models_before: Mapping[str, StepUsage] = {}
-        self._seconds_before = 0.0
         self.answerable: bool | None = None
         self.complete_later: Callable[[], Usage | None] | None = None
         self._record = record
@@ -127,21 +109,10 @@ class Account:
         """Return a context in which to perform an effect; the span of a reply stays open until the next effect."""
         return _NO_SPAN if self._trace is None else self._trace.step(effect)
 
-    def go_on(self, usage: Usage, models: Mapping[str, StepUsage], *, seconds: float) -> None:
-        """Resume after the first step, whose usage, models and seconds its own ledger already has."""
-        self.usage, self._earlier = usage, tuple(usage.steps)
-        self._models_before, self._seconds_before = models, seconds
-        self._retrieves = True  # whatever is retrieved from now on belongs to the question
-
     @property
     def models(self) -> Mapping[str, StepUsage]:
-        """What the calls of each model took, by its name, with those of an earlier account."""
-        if not self._models_before:
-            return self._models
-        models = dict(self._models_before)
-        for name, counts in self._models.items():
-            models[name] = models.get(name, NOTHING) + counts
-        return models
+        """What the calls of each model took, by its name."""
+        return self._models
 
     def as_dict(self) -> dict[str, Any]:
         """Return the usage so far as plain JSON."""
@@ -149,8 +120,8 @@ class Account:
 
     @property
     def seconds(self) -> float:
-        """The time since the question began, without the pause between `first_step` and `second_step`."""
-        return self._seconds_before + perf_counter() - self._started
+        """The time since the question began."""
+        return perf_counter() - self._started
 
     def add_call(self, step: Route, counts: StepUsage, model: PricedModel) -> None:
         """Price a call of a model and add it."""
@@ -214,11 +185,10 @@ class Account:
             self.usage,
             self.seconds,
             self._first,
-            answerable=answer.answerable if answer and not answer.is_open else None,
+            answerable=answer.answerable if answer else None,
             error=type(error).__name__ if failed else None,
             complete_later=self.complete_later,
             models=self._models,
-            earlier=self._earlier,
             **about,
         )
 
@@ -236,7 +206,7 @@ class Account:
 
 def _outcome(answer: Answer | None, *, failed: bool) -> Outcome:
     if answer:
-        return "open" if answer.is_open else "answered"
+        return "answered"
     return "failed" if failed else "left"
 
 

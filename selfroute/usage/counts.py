@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 
 from selfroute.effects import Route
 
-Outcome = Literal["answered", "left", "failed", "open"]
+Outcome = Literal["answered", "left", "failed"]
 STEPS: tuple[Route, ...] = get_args(Route)  # in the order in which they run
 
 

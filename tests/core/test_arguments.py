@@ -278,7 +278,7 @@ def test_a_key_of_the_metadata_is_a_text(key: Any) -> None:
 
 @pytest.mark.parametrize("part", ["a store", "a retriever", "a model", "a prompt", "a class", "a list"])
 def test_what_chooses_the_first_step_is_no_part_of_another_kind(part: str) -> None:
-    with pytest.raises(ConfigurationError, match="start must be 'rag', 'auto' or 'long_context'"):
+    with pytest.raises(ConfigurationError, match="start must be 'rag', 'sections', 'auto' or 'long_context'"):
         a_chain(start=CHAIN_PARTS[part])
     a_chain(start=RunnableLambda(lambda _: "rag"))
 

@@ -166,13 +166,6 @@ def test_the_documents_come_at_once_where_the_passages_are_most_of_them() -> Non
     assert asked.send([]) == ReadDocuments([], step="sections")  # there is nothing to compare
 
 
-def test_the_first_step_ends_before_anything_is_read_for_another() -> None:
-    for compares, expected in ((True, NO_PASSAGES), (False, SENTINEL)):
-        first = (P, Reply("", SENTINEL)) if not compares else ([],)
-        _, answer = played(self_route("Who?", CLIMB, first_only=True, compares=compares), *first)
-        assert answer == Answer("", "rag", False, expected, first[0], first[0], is_open=True)
-
-
 VERDICTS = [ANSWERED, SENTINEL, UNSURE, STOPPED, replace(SENTINEL, signal="empty")]
 LADDERS: list[tuple[Route, ...]] = [
     ("rag",),

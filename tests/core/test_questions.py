@@ -35,7 +35,7 @@ def refused(error: pytest.ExceptionInfo[InputError]) -> str:
 async def test_half_a_character_asks_nobody(kind: str, where: str) -> None:
     question, where_it_is = HALVES[kind]
     one = pipeline(where)
-    asks: list[Callable[[], Any]] = [lambda: one.ask(question), lambda: one.first_step(question)]
+    asks: list[Callable[[], Any]] = [lambda: one.ask(question)]
     if is_langchain(where):
         asks.append(lambda: one.ask({"input": question}))
     else:

@@ -37,7 +37,7 @@ def test_the_refusal_is_used_without_the_white_space_around_it() -> None:
         *[("draft_passages", value) for value in (0, -1, True, 2.5, "5")],
         *[("max_documents", value) for value in (-1, True, 1.5, "2")],
         *[("escalation", value) for value in ("never", 5, Never)],
-        *[("start", value) for value in ("sections", None, 1)],
+        *[("start", value) for value in ("sections", "section", None, 1)],
         ("max_context_tokens", 0),
         ("max_context_tokens", True),
         ("max_context_tokens", "many"),
@@ -64,7 +64,11 @@ def test_an_option_that_makes_no_sense_is_refused_by_its_name(name: str, value: 
         ({"doubt_below": (70,)}, "a whole number from 0 to 100, a pair of them (draft, sections), or None"),
         ({"doubt_below": (70, 60), "answerability": "graded"}, "set sections=4_000, or pass one number"),
         ({"doubt_below": (70, 60), "sections": 4_000}, "set answerability='graded' or 'structured'"),
-        ({"start": "sections"}, "start must be 'rag', 'auto' or 'long_context', or a callable that returns one"),
+        (
+            {"start": "none"},
+            "start must be 'rag', 'sections', 'auto' or 'long_context', or a callable that returns one",
+        ),
+        ({"start": "sections"}, "set sections=4_000, too"),
         ({"start": "long_context", "max_documents": 0}, "leave out one of them"),
     ],
 )
@@ -89,6 +93,8 @@ def test_the_steps_of_a_question_are_those_that_are_set() -> None:
     assert Settings(sections=(4, 8), max_documents=0).ladder("rag") == ("rag", "sections", "sections")
     assert Settings(max_documents=0).ladder("rag") == ("rag",)
     assert Settings(sections=4_000).ladder("long_context") == ("long_context",)
+    assert Settings(sections=(4, 8)).ladder("sections") == ("sections", "sections", "long_context")
+    assert Settings(sections=4_000, max_documents=0).ladder("sections") == ("sections",)
 
 
 async def _later(text: str) -> int:

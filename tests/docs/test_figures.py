@@ -17,7 +17,6 @@ sys.path.append(str(ROOT / "benchmarks"))
 
 import frontier  # noqa: E402
 import frontier_rows as tried  # noqa: E402
-import mutations  # noqa: E402
 
 Json = dict[str, Any]
 SMALL = frontier.Collection("Small", "rows.jsonl", ("one", "two"), (tried.RAG, tried.EVEN, tried.NEAREST, tried.WHOLE))
@@ -169,9 +168,3 @@ def test_json_holds_what_is_printed(capsys: pytest.CaptureFixture[str], printed:
     frontier.main(["--json"])
     tables = json.loads(capsys.readouterr().out)
     assert "\n".join(line for table in tables.values() for line in frontier.lines_of(table)) == printed
-
-
-def test_every_mutation_fits_the_code_in_one_place() -> None:
-    fits = {one.name: (ROOT / one.path).read_text("utf-8").count(one.old) for one in mutations.MUTATIONS}
-    assert {name: count for name, count in fits.items() if count != 1} == {}
-    assert len(fits) >= 40

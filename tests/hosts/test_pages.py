@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -25,11 +24,8 @@ from langchain_stores import KINDS, a_model, store_with
 from selfroute.citations import Citation
 from selfroute.documents.label import Label
 from selfroute.documents.pages import page_at
-from selfroute.errors import InputError
 from selfroute_workbench.command.citing import in_files
 from selfroute_workbench.command.texts import Text
-from selfroute_workbench.evaluation.pages.rows import read_rows
-from view_parts import a_row
 
 HEAD = "Haldon harbour board, for members only."
 PAGES = [
@@ -128,18 +124,6 @@ def test_of_a_trimmed_document_the_pages_are_those_of_the_whole(manual: Path) ->
     assert page_at(label["pages"], best["start"]) != 2
 
 
-def test_a_row_of_a_first_step_keeps_the_page(manual: Path) -> None:
-    chain = chain_of("memory", chunks_of(manual, 900), k=4)
-    chain.llm.draft = FINAL
-    row = chain.first_step.invoke(QUESTION)
-    result = chain.second_step.invoke(json.loads(json.dumps(row)))
-    assert (result["route"], result["citations"][0]["page"]) == ("rag", 2)
-    for page in (True, 2.5, None, []):
-        row["citations"][0]["page"] = page
-        with pytest.raises(InputError):
-            chain.second_step.invoke(row)
-
-
 async def asked_of(store: str, pages: list[LlamaIndexDocument], mode: str, **options: Any) -> tuple[Any, Any]:
     """The engine over the pages, and its response."""
     index = getattr(llamaindex_stores_parts, store)(llamaindex_stores_parts.split(*pages))
@@ -225,13 +209,3 @@ def test_the_command_finds_what_is_cited_in_its_file() -> None:
         cited = Citation(document=0, source="May", start=4 * len(told) + start - at, end=0, text="Tea was", score=1.0)
         (found,) = in_files([cited], [{"source": "May", "selfroute": Label(label, length=0)}], {"May": file})
         assert (found.start, found.page) == (8 * len(told), 1)
-
-
-def test_a_row_that_is_looked_at_shows_the_page_and_what_stands_around_it(tmp_path: Path) -> None:
-    cited = {"document": 0, "source": "May", "start": 1_000 + AT, "end": 1_000 + len(TEXT), "score": 1.0, "page": 3}
-    context = {"page_content": TEXT, "metadata": {"source": "May", "selfroute": SECTION}}
-    row = {**a_row(), "context": [context], "citations": [{**cited, "text": TEXT[AT:]}]}
-    (tmp_path / "rows.jsonl").write_text(json.dumps(row))
-    ([asked], _) = read_rows(tmp_path / "rows.jsonl")
-    (excerpt,) = asked.places.excerpts
-    assert (excerpt.source, excerpt.before) == ("May, p. 3", TEXT[:AT])

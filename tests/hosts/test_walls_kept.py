@@ -126,14 +126,6 @@ async def test_a_declared_filter_that_is_changed_while_the_draft_runs_changes_no
         assert (await pipeline.ask(mode)).texts == [text_of(MINE)]
 
 
-@both_modes
-@every_host
-async def test_the_second_half_has_the_wall_of_its_own_call(host: str, mode: str) -> None:
-    home, search = _shared(host, "chroma")
-    answered = await _pipeline(home, search).twice(mode, lambda: OF[host].CHANGES["replaced"](home, search))
-    assert [one.about["tenant"] for one in answered.read] == [OTHER]
-
-
 # Parts that are known by what they are
 
 every_part = pytest.mark.parametrize(("host", "name"), [(host, name) for host in HOSTS for name in OF[host].DROPPING])
@@ -150,9 +142,8 @@ async def test_a_document_with_a_passage_that_an_unknown_part_dropped_is_refused
     home = house(f"{host} {kind}", of(MINE))
     retriever, fields = OF[host].DROPPING[name](home, DROPPED)
     pipeline = _pipeline(home, retriever, **fields)
-    for ask in (pipeline.ask, pipeline.twice):
-        with no_leak(pipeline, DROPPED), pytest.raises(ConfigurationError, match=r"found, and then dropped.*filters?="):
-            await ask(mode)
+    with no_leak(pipeline, DROPPED), pytest.raises(ConfigurationError, match=r"found, and then dropped.*filters?="):
+        await pipeline.ask(mode)
     wall = await pipeline.check(mode)
     assert wall.ok is False
     declared = _pipeline(home, retriever, documents=home.documents(NOTHING_HIDDEN), **fields)

@@ -132,15 +132,7 @@ def test_bound_chain_asks_with_what_is_bound(form: str) -> None:
     assert ledger.to_dict()["queries"] == 1
 
 
-@pytest.mark.parametrize("form", [name for name in FORMS if name != "LangChain's binding"])
-def test_bound_steps_do_not_exist(form: str) -> None:
-    made = FORMS[form](_home(), SelfRouteLedger())
-    for name in ("first_step", "second_step"):
-        with pytest.raises(AttributeError, match=rf"chain\.{name}\.with_config"):
-            getattr(made, name)
-
-
-@pytest.mark.parametrize("name", ["tools", "check", "acheck", "warm_up", "first_step", "second_step"])
+@pytest.mark.parametrize("name", ["tools", "check", "acheck", "warm_up"])
 def test_bound_fallbacks_have_nothing_of_one_chain(name: str) -> None:
     home, ledger = _home(), SelfRouteLedger()
     chain = _configurable(home)

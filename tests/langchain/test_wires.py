@@ -63,7 +63,6 @@ def test_a_key_shows_in_no_trace_and_no_output(server: LoopbackServer, where: st
 WAYS: dict[str, Callable[[SelfRouteChain], Awaitable[Any]]] = {
     "abatch": lambda chain: chain.abatch([QUESTION]),
     "astream_events": lambda chain: exhausted(chain.astream_events(QUESTION, version="v2")),
-    "steps": lambda chain: (chain.first_step | chain.second_step).ainvoke({"input": QUESTION}),
 }
 
 

@@ -251,14 +251,14 @@ async def test_a_policy_sees_the_inputs_of_the_call(where: str) -> None:
         assert (seen[0]["input"], seen[0]["query_bundle"].query_str) == (QUESTION, QUESTION)
 
 
-STARTS: list[Any] = ["nowhere", None, True, "sections"]
+STARTS: list[Any] = ["nowhere", None, True]
 
 
 @everywhere
 @pytest.mark.parametrize("start", STARTS)
 async def test_a_start_that_does_not_exist_is_refused(start: Any, where: str) -> None:
     for value in (start, lambda _: start):
-        with pytest.raises(ConfigurationError, match="start must be 'rag', 'auto' or 'long_context'"):
+        with pytest.raises(ConfigurationError, match="start must be 'rag', 'sections', 'auto' or 'long_context'"):
             await outcome(where, BY_NAME["a sure answer"], start=value, draft=None)
 
 

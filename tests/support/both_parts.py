@@ -296,25 +296,6 @@ class Pipeline:
         result: Result = done.value.value
         return result
 
-    async def first_step(self, question: Any = QUESTION) -> dict[str, Any]:
-        """Ask for the first step alone."""
-        awaited = self.mode.startswith("a")
-        if is_langchain(self.where):
-            step = self.asked.first_step
-            row = step.ainvoke(question, self.config) if awaited else step.invoke(question, self.config)
-        else:
-            row = self.asked.afirst_step(question) if awaited else self.asked.first_step(question)
-        return await row if isinstance(row, Awaitable) else row  # type: ignore[no-any-return]
-
-    async def second_step(self, row: Any) -> Outcome:
-        """Go on from a row."""
-        before = len(self._calls)
-        if is_langchain(self.where):
-            step = self.asked.second_step
-            return self._told(await langchain_parts.chunks(step, row, self.mode, self.config), before)
-        step = self.asked.asecond_step if self.mode.startswith("a") else self.asked.second_step
-        return await self._response(step(row), before)
-
     async def pieces(self, question: Any = QUESTION) -> AsyncIterator[str]:
         """The pieces of text as they come; closing this closes the stream."""
         if is_langchain(self.where):

@@ -201,13 +201,6 @@ class Pipeline:
         """Ask a question; the streams are read to the end."""
         return _answered(await self._in(mode, config).ask(question))
 
-    async def twice(self, mode: str, between: Callable[[], None] = lambda: None) -> Answered:
-        """Ask the first step and hand its row to the second one, after something has happened."""
-        one = self._in(mode)
-        row = await one.first_step(QUESTION)
-        between()
-        return _answered(await one.second_step(row))
-
     async def check(self, mode: str) -> Any:
         """What `check` finds of the wall."""
         run = self.of(False)

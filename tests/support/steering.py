@@ -154,7 +154,8 @@ def _started(name: str, **more: Any) -> Steered:
     return Steered(name, None, signal="start", options=options, **more)
 
 
-_OPTIONS = {"start", "answerability", "escalation", "sections"}
+_OPTIONS = {"start", "answerability", "escalation", "sections", "max_documents"}
+_IN_SECTIONS: dict[str, Any] = {"start": "sections", "sections": RUNG}
 _KEPT = {"final": None, "answer": LIN, "route": "rag"}  # the draft is the answer
 _STOPPED = {"final": None, "answer": "unanswerable", "route": "rag", "answerable": False}
 _PROSPECT = {**_STOPPED, "ruling": (False, "prospect")}
@@ -437,6 +438,30 @@ STARTS = [
     _started("a start that is granted", escalation=yes, ruling=(True, "yes")),
     _started("a start that is refused", escalation=Never(), ruling=(False, "never"), **_STOPPED),
     _started("a start where nothing is found", finds=False),
+    _started("a start with sections", **_IN_SECTIONS, **_FOUND),
+    _started("a start with sections where nothing is found", **_IN_SECTIONS, **_FOUND, finds=False),
+    _started("a start with sections that decline", **_IN_SECTIONS, looks=(UNANSWERABLE,)),
+    _started("a start that is called for sections", **{**_IN_SECTIONS, "start": lambda _: "sections"}, **_FOUND),
+    _started("a graded start with sections", **_IN_SECTIONS, **GRADED, **_looked(_SURE)),
+    _started("a graded start with sections in doubt", **_IN_SECTIONS, **GRADED, looks=(_UNSURE,)),
+    _started(
+        "a start with sections that documents may not follow",
+        **_IN_SECTIONS,
+        max_documents=0,
+        looks=(UNANSWERABLE,),
+        **_NOTHING,
+    ),
+    _started(
+        "a start with sections that is refused",
+        **_IN_SECTIONS,
+        escalation=Never(),
+        ruling=(False, "never"),
+        **_STOPPED,
+    ),
+    _started(
+        "a start with sections that would be all of the documents",
+        **{**_IN_SECTIONS, "sections": TOO_MUCH},
+    ),
 ]
 
 STEERED = [*NUMBERS, *POLICIES, *SECTIONS, *STARTS]
@@ -452,5 +477,6 @@ _ONE_OF_EACH = [
     "a second reading that declines",
     "doubted sections that are kept as the documents are refused",
     "a question that starts with the documents",
+    "a start with sections",
 ]
 ONE_OF_EACH = [BY_NAME[name] for name in _ONE_OF_EACH]

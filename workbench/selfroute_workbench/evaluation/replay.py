@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol, TypeVar
 from selfroute.answerability import Verdict
 from selfroute.calls.drivers import advance
 from selfroute.calls.settings import DOUBT_BELOW, STOP_BELOW
-from selfroute.effects import Answer, Decide, Decided, Generate, ReadDocuments, Reply, Route
+from selfroute.effects import Answer, Decide, Decided, Generate, ReadDocuments, Reply, Retrieve, Route
 from selfroute.flow import self_route
 from selfroute_workbench.evaluation.looks import ROUTES, Step, Strategy
 
@@ -138,11 +138,13 @@ def climb(ladder: tuple[Route, ...], signals: tuple[Signal | None, ...]) -> tupl
         ladder: The steps.
         signals: What the reply of each says; None where there is nothing to read.
     """
-    flow = self_route("", ladder, passages=(0,))
+    flow = self_route("", ladder)
     asked: list[int] = []
     result: Any = None
     while not isinstance(effect := advance(flow.send, result), Answer):
-        if isinstance(effect, ReadDocuments):
+        if isinstance(effect, Retrieve):
+            result = (0,)
+        elif isinstance(effect, ReadDocuments):
             at = ladder.index(effect.step) + effect.rung
             result = () if signals[at] is None else (at,)
         elif isinstance(effect, Decide):
