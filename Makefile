@@ -103,13 +103,10 @@ imports:
 paper: $(VENV)/.torch ## Run the study of the papers on the shipped documents, without a key
 	$(BIN)/python -m benchmarks.paper demo --k 5,1 --retriever all-MiniLM-L6-v2,bm25,window,tree,raptor
 
-bench: $(VENV)/.torch ## Measure the overhead over the frameworks, the stores and of imports, and prompt caches
-	$(BIN)/python benchmarks/overhead_langchain.py
-	$(BIN)/python benchmarks/overhead_llamaindex.py
-	$(BIN)/python benchmarks/documents.py
+bench: $(VENV)/.test ## Count the bytecodes of a question, and measure a service under load and the stores
+	$(BIN)/python benchmarks/opcodes.py
+	$(BIN)/python benchmarks/service.py
 	$(BIN)/python benchmarks/stores.py
-	$(BIN)/python benchmarks/imports.py
-	$(BIN)/python benchmarks/prompt_cache.py
 
 notebooks: $(VENV)/.torch ## Run the notebooks and keep their outputs
 	for path in notebooks/*.ipynb; do $(BIN)/python -c "$$RUN_NOTEBOOK" $$path; done

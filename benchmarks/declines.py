@@ -130,7 +130,7 @@ def delay(name: str, replies: Iterable[str]) -> float:
     columns = list(zip(*waits, strict=True))
     for unit, column in zip(("characters", "words", "pieces"), columns, strict=True):
         print(f"  held {unit:12} {statistics.median(column):24.0f} {sorted(column)[int(0.95 * len(column))]:8}")
-    return statistics.median(columns[1])
+    return float(statistics.median(columns[1]))
 
 
 def show(replies: Sequence[str], count: int, *, seed: int) -> None:

@@ -105,7 +105,9 @@ def figures(rows: Sequence[Json], strategy: Strategy) -> Json:
 
 def counts(rows: Sequence[Json]) -> Json:
     """Return how many questions and documents there are, and how long a document is, in tokens."""
-    documents = {row["document"]: row.get("right_document_characters", row["document_characters"]) for row in rows}
+    documents: dict[str, int] = {}
+    for row in rows:
+        documents[row["document"]] = int(row.get("right_document_characters") or row["document_characters"])
     return {
         "questions": len(rows),
         "documents": len(documents),

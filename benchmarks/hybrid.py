@@ -118,7 +118,7 @@ def retrievers_over(documents: dict[str, str], embeddings: Embeddings) -> dict[s
         return by_words.model_copy(update={"k": k})
 
     def hybrid(k: int) -> BaseRetriever:
-        return EnsembleRetriever(retrievers=[nearest(k), bm25(k)])
+        return EnsembleRetriever(retrievers=[nearest(k), bm25(k)], weights=[0.5, 0.5])
 
     return {
         "5 nearest": nearest(5),

@@ -68,7 +68,7 @@ def used() -> float:
     return float(sum(server.cpu_times()[:2]))
 
 
-def timed(chain: SelfRouteChain, question: str = QUESTION) -> tuple[float, dict[str, Any]]:
+def timed(chain: SelfRouteChain, question: str = QUESTION) -> tuple[float, Any]:
     """Ask a question; return the seconds that the server worked on it, and the result."""
     began = used()
     result = chain.invoke(question)

@@ -83,6 +83,7 @@ def llamaindex(replies: list[str]) -> Callable[[], Any]:
 
 def executed(ask: Callable[[], Any]) -> int:
     """Return the bytecodes that a question executes, the fewest of some that are warm."""
+    count = 0
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:
         nonlocal count
@@ -126,7 +127,7 @@ def agent_of_langchain(*, routed: bool) -> Callable[[], Any]:
     found = [LangChainDocument(f"{at} {WORDS}", metadata={"source": "minutes"}) for at in range(PASSAGES)]
     documents = [LangChainDocument(MINUTES, metadata={"source": "minutes"})]
     reading = SelfRouteMiddleware(retriever=Found(found=found), documents=documents)
-    agent = create_agent(FakeListChatModel(responses=["Ms Okafor."]), middleware=[reading] if routed else [])
+    agent: Any = create_agent(FakeListChatModel(responses=["Ms Okafor."]), middleware=[reading] if routed else [])
     return lambda: agent.invoke({"messages": [("user", QUESTION)]})
 
 
@@ -142,12 +143,12 @@ def main() -> int:
     parser.add_argument("--check", action="store_true")
     check = parser.parse_args().check
     print(f"Python {sys.version.split()[0]}")
-    hosts = {"LangChain": langchain, "LlamaIndex": llamaindex}
+    hosts: dict[str, Callable[[list[str]], Callable[[], Any]]] = {"LangChain": langchain, "LlamaIndex": llamaindex}
     counts = {f"{name}, made": executed(partial(make, REPLIES["answered"])) for name, make in hosts.items()}
     counts |= {
         f"{name}, {kind}": executed(make(replies)) for name, make in hosts.items() for kind, replies in REPLIES.items()
     }
-    peers = {
+    peers: dict[str, Callable[[], Callable[[], Any]]] = {
         "create_retrieval_chain": chain_of_langchain,
         "RetrieverQueryEngine": engine_of_llamaindex,
         "create_agent": lambda: agent_of_langchain(routed=False),

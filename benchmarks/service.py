@@ -134,7 +134,8 @@ def make_ways(model_url: str) -> dict[str, Way]:
     chain.warm_up()
 
     async def selfroute(question: str) -> AsyncIterator[str]:
-        async with aclosing(chain.astream(question)) as chunks:
+        stream: Any = chain.astream(question)
+        async with aclosing(stream) as chunks:
             async for chunk in chunks:
                 if text := chunk.get("answer"):
                     yield text

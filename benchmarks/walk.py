@@ -90,7 +90,7 @@ def walk(ask: Callable[[], Any]) -> tuple[Counter[str], int]:
         ask()
     finally:
         sys.setprofile(None)
-        threading.setprofile(None)  # type: ignore[arg-type]
+        threading.setprofile(None)
     return calls, len(functions)
 
 

@@ -154,7 +154,7 @@ def _kinds(pairs: Sequence[Pair]) -> Table:
             name = {"first word": first_word(question.question), "kind": question.kind, "source": question.source}[what]
             if name:
                 groups.setdefault((what, name), []).append(pair)
-    rows = tuple((*names, len(part), *_counted(part)) for names, part in groups.items())
+    rows: tuple[tuple[Cell, ...], ...] = tuple((*names, len(part), *_counted(part)) for names, part in groups.items())
     title = "RAG and the long context by kind of question and source (the sequel's Figures 3 to 6)"
     return Table("kinds", title, ("by", "", "questions", *_WINS), rows, (_CORRECT, "Few questions show little."))
 
@@ -229,7 +229,9 @@ def _reasons(study: Study) -> Table | None:
 
 def _figures(results: Sequence[Result], datasets: Sequence[str]) -> dict[str, list[float | None]]:
     """Return the rows of Table 1: each the average over data sets and the figure of each."""
-    by = {strategy: {one.key: one for one in results if one.strategy == strategy} for strategy in STRATEGIES}
+    by: dict[str, dict[Key, Result]] = {
+        strategy: {one.key: one for one in results if one.strategy == strategy} for strategy in STRATEGIES
+    }
     whole = {key: max(one.input_tokens, 1) for key, one in by["long_context"].items()}
     values: dict[str, Mapping[Key, float]] = {
         TITLES[strategy]: {key: 100 * one.score for key, one in by[strategy].items()} for strategy in STRATEGIES
