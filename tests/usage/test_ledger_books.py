@@ -26,7 +26,7 @@ from traffic import STEPS, Chains, Desk, Dice, Engines, Query, ask_all, broken_l
 
 pytestmark = pytest.mark.usefixtures("frozen")
 
-SLOW = 0.2  # seconds; `benchmarks/soak.py` asks a thousand at once
+SLOW = 0.2  # seconds
 
 
 async def at_any_moment(query: Query) -> None:
