@@ -1,28 +1,25 @@
-"""Replies by kind and language: the refusal in many forms, declines in words, answers, and answers of policies."""
+"""Replies by kind and language: the refusal in many forms, declines in words, answers, and answers of policies; `replies.json` has them."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
-import replies_chinese_japanese as eastern
-import replies_domains as domains
-import replies_english as english
-import replies_german_french_spanish as continental
-import replies_policies as policies
-import replies_policies_translated as translated
 from selfroute.languages import LANGUAGES, Language, grammar
 
-REFUSALS = {"English": english.REFUSALS, **continental.REFUSALS, **eastern.REFUSALS}
-DECLINES = {"English": [*english.DECLINES, *domains.DECLINES], **continental.DECLINES, **eastern.DECLINES}
-ANSWERS = {"English": english.ANSWERS, **continental.ANSWERS, **eastern.ANSWERS}
-LEAD_INS = {"English": english.LEAD_INS, **continental.LEAD_INS, **eastern.LEAD_INS}
-TELLING = {"English": english.TELLING, **continental.TELLING}
-STILL_DENYING = {"English": english.STILL_DENYING, **continental.STILL_DENYING, **eastern.STILL_DENYING}
-DENIALS = {"English": english.DENIALS, **translated.DENIALS}
-POLICIES = {"English": [*policies.ENGLISH, *domains.ANSWERS], **translated.ANSWERS}
+_TABLES: dict[str, dict[str, list[str]]] = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
+REFUSALS = _TABLES["refusals"]  # the word in all its dress
+DECLINES = _TABLES["declines"]  # in a model's own words
+ANSWERS = _TABLES["answers"]  # some only sound like declines
+LEAD_INS = _TABLES["lead_ins"]  # what introduces an answer, with none after it
+TELLING = _TABLES["telling"]  # deny, and answer after that: they decline as a draft, not as a reply to documents
+STILL_DENYING = _TABLES["still_denying"]  # the same openings with no answer after them
+DENIALS = _TABLES["denials"]  # answers whose opening answers and whose end denies
+POLICIES = _TABLES["policies"]  # answers from contracts, manuals and the like: they deny facts, never an answer
 
 
 def by_language(table: Mapping[str, Sequence[str]]) -> pytest.MarkDecorator:
