@@ -1,4 +1,4 @@
-"""Replies by kind and language: the refusal in many forms, declines in words, answers, and answers of policies; `replies.json` has them."""
+"""Replies by kind and language, which `replies.json` has; the names below say what they are."""
 
 from __future__ import annotations
 
