@@ -127,7 +127,7 @@ class SelfRouteChain(ChainMethods, RunnableSerializable[str | Mapping[str, Any],
             Whole documents are read only if that does not settle it. `4_000` is a good number, `(4_000, 16_000)` reads
             twice, for documents of 100,000 tokens. Skipped if it would be more than half of the documents.
         citations: Whether the output has `citations`: where the answer stands in `context`, found by its words and not
-            by a model. With `answerability="structured"` the model is also asked for quotes, and each is looked up.
+            by a model.
         escalation: The policy that is asked before each step after the first; None reads more after each decline. Pass
             one of `selfroute.policies`, or a callable, sync or async, that takes a `selfroute.policies.Case` and
             returns a bool or a `Ruling`. After a "no" the answer is the refusal, or the answer that was in doubt.

@@ -25,7 +25,7 @@ Source: TypeAlias = (
 )
 _ALWAYS = ("retrieved", "context", "answer", "route", "answerable", "finish_reason", "decision", "usage")
 _MESSAGES = "messages of LangChain"
-OUTPUT_KEYS = frozenset([*_ALWAYS, "citations", "unverified_quotes"])
+OUTPUT_KEYS = frozenset([*_ALWAYS, "citations"])
 
 
 def inputs_of(given: Any) -> dict[str, Any]:

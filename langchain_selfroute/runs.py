@@ -149,7 +149,7 @@ def _rest(call: ChainCall, answer: Answer) -> dict[str, Any]:
         "finish_reason": answer.finish_reason,
         "decision": answer.decision.as_dict(),
         "usage": call.account.as_dict(),
-        **answer.cited_as_dict(quoted=call.settings.structured),
+        **answer.cited(),
     }
 
 

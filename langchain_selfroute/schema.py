@@ -77,8 +77,8 @@ class Usage(TypedDict):
 class Citation(TypedDict):
     """Where an answer stands: a stretch of a text in `context`, which has the index `document`.
 
-    `score` is from 0 to 1. `verified` is true if the model itself quoted the text, and otherwise missing. `page` is the
-    page on which it begins, as the store names it, and missing if that is not known.
+    `score` is from 0 to 1. `page` is the page on which it begins, as the store names it, and missing if that is not
+    known.
     """
 
     document: int
@@ -87,7 +87,6 @@ class Citation(TypedDict):
     end: int
     text: str
     score: float
-    verified: NotRequired[bool]
     page: NotRequired[int | str]
 
 
@@ -123,12 +122,9 @@ class SelfRouteOutput(Uncited, total=False):
         usage: The usage of all steps, as plain JSON: tokens, costs and savings.
         citations: Only with `citations=True`: where the answer stands in `context`, at most three places, best first;
             empty if no step answered.
-        unverified_quotes: Only with `citations=True` and `answerability="structured"`: how many of the model's quotes
-            were left out, because they were not found in its context.
     """
 
     citations: list[Citation]
-    unverified_quotes: int
 
 
 class ChainFields(Options, total=False):

@@ -39,7 +39,7 @@ async def awhole(call: QueryCall, more: More) -> Response:
 
 
 def _response(answer: Answer, call: QueryCall, more: More) -> Response:
-    metadata = {**_metadata(answer, call), **_outcome(answer, call)}
+    metadata = {**_metadata(answer, call), **_outcome(answer)}
     return Response(answer.text, [*call.context, *more], metadata)
 
 
@@ -66,7 +66,7 @@ def _text_stream(
             if isinstance(item, str):
                 yield item
             elif isinstance(item, Answer):
-                metadata.update(_outcome(item, call))
+                metadata.update(_outcome(item))
     finally:
         items.close()
         metadata["usage"] = call.account.as_dict()
@@ -95,7 +95,7 @@ def astreamed(call: QueryCall, more: More) -> AsyncStreamingResponse:
                 if isinstance(item, str):
                     yield item
                 elif isinstance(item, Answer):
-                    metadata.update(_outcome(item, call))
+                    metadata.update(_outcome(item))
         finally:
             await items.aclose()
             if "route" in metadata:
@@ -130,10 +130,10 @@ def _metadata(of: Decided | Answer, call: QueryCall) -> dict[str, Any]:
     }
 
 
-def _outcome(answer: Answer, call: QueryCall) -> dict[str, Any]:
+def _outcome(answer: Answer) -> dict[str, Any]:
     """Return the metadata that are known when the reply has ended."""
     known = {"answerable": answer.answerable, "finish_reason": answer.finish_reason}
-    return known | answer.cited_as_dict(quoted=call.settings.structured)
+    return known | answer.cited()
 
 
 def _retrieved(call: QueryCall) -> list[str]:

@@ -174,8 +174,7 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, BaseSynthesizer):
             token_counter: Returns the number of tokens of a text. It is tried on a short text when it is set. If None,
                 the number is estimated, and corrected by what the provider counts.
             citations: Whether the metadata have `citations`: where the answer stands in the source nodes, found by its
-                words and not by a model. `citation_nodes(response)` returns them as nodes. With
-                `answerability="structured"` the model is also asked for quotes, and each is looked up.
+                words and not by a model. `citation_nodes(response)` returns them as nodes.
             prompt_cache: How to have documents that are read again come from the provider's prompt cache, which costs
                 less. With `"auto"`, the default, questions on one document that come at once wait until the first reply
                 begins. `"5m"` and `"1h"` also mark where the documents end in prompts to Anthropic's models, where the

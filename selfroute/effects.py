@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from selfroute.answerability import Verdict, declines_anywhere
 
 if TYPE_CHECKING:
-    from selfroute.citations import Cited
+    from selfroute.citations import Citation
 
 Route = Literal["rag", "sections", "long_context"]
 Start = Literal["rag", "sections", "auto", "long_context"]
@@ -140,7 +140,7 @@ class Answer:
         passages: The retrieved passages, on either route.
         context: What the model answered from: the passages, the sections, or the documents.
         finish_reason: How the reply that is shown ended, in the provider's word; None if it says nothing.
-        cited: Where the answer stands in the context; None if that was not asked for.
+        citations: Where the answer stands in the context; None if that was not asked for.
     """
 
     text: str
@@ -150,7 +150,7 @@ class Answer:
     passages: Sequence[Any]
     context: Sequence[Any]
     finish_reason: str | None = None
-    cited: Cited | None = None
+    citations: list[Citation] | None = None
 
     def ended(self, text: str, *, finish_reason: str | None, refusal: str) -> Answer:
         """Return the answer with its whole text. A reply to documents is judged again, as a whole.
@@ -163,15 +163,8 @@ class Answer:
         whole = self.route == "long_context"
         answerable = self.answerable and not (whole and declines_anywhere(text, refusal))
         about = self.decision, self.passages, self.context
-        return Answer(text, self.route, answerable, *about, finish_reason, self.cited)
+        return Answer(text, self.route, answerable, *about, finish_reason, self.citations)
 
-    def cited_as_dict(self, *, quoted: bool) -> dict[str, Any]:
-        """Return where the answer stands, as chains and engines report it; empty if that was not asked for.
-
-        Args:
-            quoted: Whether the model was asked for quotes; then those that do not stand in the text are counted.
-        """
-        if self.cited is None:
-            return {}
-        unverified = {"unverified_quotes": self.cited.unverified_quotes} if quoted else {}
-        return {"citations": self.cited.citations, **unverified}
+    def cited(self) -> dict[str, Any]:
+        """Return the citations as an item of a result; empty if they were not asked for."""
+        return {} if self.citations is None else {"citations": self.citations}

@@ -26,11 +26,6 @@ CONFIDENCE = (
     "give from these passages; 0 if you give none."
 )
 
-QUOTES = (
-    "One to three short passages of the text that was given which say what the answer says, each copied word for word; "
-    "none if the question cannot be answered."
-)
-_MOST_QUOTES = 10
 _SCORES = {"prospect": (int, PROSPECT), "confidence": (int, CONFIDENCE)}
 
 
@@ -39,11 +34,9 @@ class Form(NamedTuple):
 
     Attributes:
         numbers: How many numbers it has: 2 (prospect and confidence), 1 (the confidence alone), or 0.
-        quotes: Whether it has quotes from what was given.
     """
 
     numbers: int = 0
-    quotes: bool = False
 
     @property
     def name(self) -> str:
@@ -66,8 +59,7 @@ class Form(NamedTuple):
     def fields(self) -> Mapping[str, tuple[Any, str]]:
         """The type and the description of each field, in the order in which models fill them in."""
         numbers = {name: _SCORES[name] for name in self.scores}
-        quotes = {"quotes": (list[str], QUOTES)} if self.quotes else {}
-        return {**numbers, "answerable": (bool, ANSWERABLE), "answer": (str, ANSWER), **quotes}
+        return {**numbers, "answerable": (bool, ANSWERABLE), "answer": (str, ANSWER)}
 
 
 def answerability_of(value: Any) -> Answerability:
@@ -112,7 +104,6 @@ def report_in(candidates: Iterable[Any]) -> Mapping[str, Any] | None:
 class _Received(Protocol):
     text: list[str]
     ended: Ending
-    quotes: list[str]
     report: str | None
 
     def ending(self) -> Ending:
@@ -131,7 +122,6 @@ def text_of(candidates: Iterable[Any], raw: str, *, tally: _Received, refusal: s
     """
     report = report_in(candidates)
     text = _text_of(report, raw, tally=tally, refusal=refusal)
-    tally.quotes = _quotes_in(report)
     scores = [score_of(report.get(name)) for name in form.scores] if report else []
     tally.report = text if None in scores or not (scores and text) else f"{' '.join(map(str, scores))}\n{text}"
     if not raw:
@@ -153,19 +143,8 @@ def _text_of(report: Mapping[str, Any] | None, raw: str, *, tally: _Received, re
     return str(answer) if report["answerable"] else f"{refusal}. {answer}"
 
 
-def _quotes_in(report: Mapping[str, Any] | None) -> list[str]:
-    quotes = report.get("quotes") if report else None
-    quotes = [quotes] if isinstance(quotes, str) else quotes if isinstance(quotes, list | tuple) else []
-    return [quote for quote in quotes if isinstance(quote, str)][:_MOST_QUOTES]
-
-
 def json_in(text: str) -> Any:
-    """Return the JSON object in a text; None if the text contains none.
-
-    If it was cut off, or is wrong, among the quotes, which come last, it is returned without these.
-    """
-    text = text[text.find("{") :]
-    for part in (text[: text.rfind("}") + 1], text[: text.rfind('"quotes"')].rstrip(", \n") + "}"):
-        with suppress(ValueError, RecursionError):
-            return json.loads(part)
+    """Return the JSON object in a text; None if the text contains none."""
+    with suppress(ValueError, RecursionError):
+        return json.loads(text[text.find("{") : text.rfind("}") + 1])
     return None

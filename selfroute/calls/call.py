@@ -240,16 +240,15 @@ class Call(Generic[Document]):
         """Return the answer with its citations, if `citations=True`."""
         if not self.settings.citations:
             return answer
-        from selfroute.citations import NOTHING_CITED, cite  # noqa: PLC0415 - most chains do not cite
+        from selfroute.citations import cite  # noqa: PLC0415 - most chains do not cite
 
         if not answer.answerable:
-            return replace(answer, cited=NOTHING_CITED)
+            return replace(answer, citations=[])
         _, text = ReasoningSplitter().split(answer.text, final=True)
-        host, tally = self.host, self.costs.tally
+        host = self.host
         context = [(host.source_of(document), host.text_of(document)) for document in answer.context]
         metadata = [host.place_of(document).metadata for document in answer.context]
-        quotes = tally.quotes if tally else ()
-        return replace(answer, cited=cite(host.question, text, context, metadata=metadata, quotes=quotes))
+        return replace(answer, citations=cite(host.question, text, context, metadata=metadata))
 
     async def acite(self, answer: Answer) -> Answer:
         """Do as `cite` does, asynchronously: a long text would block the event loop."""

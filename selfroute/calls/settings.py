@@ -164,7 +164,7 @@ class Settings:
     def form_of(self, step: Route) -> Form:
         """Return the report that the model of a step fills in, with `answerability="structured"`."""
         numbers = 0 if self.bounds is None else {"rag": 2, "sections": 1, "long_context": 0}[step]
-        return Form(numbers=numbers, quotes=self.citations)
+        return Form(numbers)
 
     def check_prices(self, name_of: Callable[[Route], PricedModel], *, shared: bool) -> None:
         """Check that the models may have a price, if the policy needs one.

@@ -6,7 +6,6 @@ from bisect import bisect
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypedDict
 
-from selfroute.citations.quotes import places_of
 from selfroute.citations.search import SentenceSearch
 from selfroute.documents.index import KEPT, stems_of
 from selfroute.documents.pages import Page, placing_of
@@ -44,27 +43,10 @@ class Citation(_Cited, total=False):
         end: The offset behind the last one.
         text: What stands there.
         score: How much of the answer stands there, from 0 to 1.
-        verified: True for the model's own quotes, which were found there; else there is no such key.
         page: The page on which it begins, as the store names it; if that is not known there is no such key.
     """
 
-    verified: bool
     page: Page
-
-
-class Cited(NamedTuple):
-    """What `cite` found.
-
-    Attributes:
-        citations: The citations, best first.
-        unverified_quotes: How many quotes of the model stand nowhere in what it was given.
-    """
-
-    citations: list[Citation]
-    unverified_quotes: int
-
-
-NOTHING_CITED = Cited([], 0)
 
 
 class _CitedSpan(NamedTuple):
@@ -99,50 +81,35 @@ def locate(question: str, answer: str, text: str, n: int = MOST) -> list[Stretch
     return [Stretch(start=at.start, end=at.end, text=text[at.start : at.end], score=at.score) for at in places]
 
 
-def cite(  # noqa: PLR0913 - what is known of the context, and how much to cite
+def cite(
     question: str,
     answer: str,
     context: Sequence[tuple[Any, str]],
     *,
     metadata: Sequence[Mapping[str, Any]] = (),
-    quotes: Sequence[str] = (),
     n: int = MOST,
-) -> Cited:
-    """Find where an answer stands in all that a model answered from.
-
-    Quotes of the model's own come first, if they stand there word for word. If none does, the sentences are found as
-    `locate` finds them.
+) -> list[Citation]:
+    """Find where an answer stands in all that a model answered from, as `locate` does, best first.
 
     Args:
         question: The question.
         answer: The answer.
         context: The passages or documents: the name of each, and its text.
         metadata: The metadata of each, which say on which page it is; empty if they are not known.
-        quotes: What the model quoted.
         n: How many citations to return at most.
     """
     texts = [text for _, text in context]
-    located = list(_located(question, answer, texts, n))
-    quoted: list[_CitedSpan] = []
-    missing = 0
-    for found in places_of(quotes, texts, first=[(at.document, at.start, at.end) for at in located]):
-        if found is None:
-            missing += 1
-        elif (place := _CitedSpan(*found, 1.0)) not in quoted:
-            quoted.append(place)
     citations = []
-    for document, start, end, score in quoted[:n] or located:
+    for document, start, end, score in _located(question, answer, texts, n):
         source, text = context[document]
         one = Citation(document=document, source=source, start=start, end=end, text=text[start:end], score=score)
-        if quoted:
-            one["verified"] = True
         if metadata:
             placing = placing_of(metadata[document], text)
             one["start"], one["end"] = start + placing.shift, end + placing.shift
             if (page := placing.page_at(start)) is not None:
                 one["page"] = page
         citations.append(one)
-    return Cited(citations, missing)
+    return citations
 
 
 def _located(question: str, answer: str, texts: Sequence[str], n: int) -> Iterator[_CitedSpan]:

@@ -28,11 +28,10 @@ class Tally:
         whole: Whether the reply comes in one piece, so that the provider's counts are final.
         left: Whether the caller was cancelled during the call.
         ended: How the reply ended, as far as it is known.
-        quotes: What the model quoted in a report.
         report: The text that a report stands for; None if the reply is no report.
     """
 
-    __slots__ = ("counts", "ended", "left", "quotes", "report", "text", "whole")
+    __slots__ = ("counts", "ended", "left", "report", "text", "whole")
 
     def __init__(self, *, whole: bool) -> None:
         self.text: list[str] = []
@@ -40,7 +39,6 @@ class Tally:
         self.whole = whole
         self.left = False
         self.ended = DONE
-        self.quotes: list[str] = []
         self.report: str | None = None
 
     def usage(self, prompt: Callable[[], str], *, count: Callable[[str], int]) -> StepUsage | None:

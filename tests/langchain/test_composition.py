@@ -294,7 +294,7 @@ def test_the_schemas_name_what_goes_in_and_out_and_the_types_have_the_keys_of_wh
     assert list(returned["properties"]) == list(a_chain().invoke(QUESTION))
     assert returned["properties"]["route"]["enum"] == ["rag", "sections", "long_context"]
     cited = _resolved(a_chain(citations=True).get_output_jsonschema())
-    assert list(cited["properties"]) == [*returned["properties"], "citations", "unverified_quotes"]
+    assert list(cited["properties"]) == [*returned["properties"], "citations"]
     assert cited["required"] == returned["required"]
     types, plain = a_chain().get_output_jsonschema()["$defs"], Verdict(declined=True, signal="sentinel")
     assert list(types["Usage"]["properties"]) == list(Usage().as_dict())

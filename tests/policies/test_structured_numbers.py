@@ -120,14 +120,14 @@ async def test_a_policy_sees_a_report_as_the_text_that_it_stands_for() -> None:
 
 
 def test_a_report_is_asked_for_by_a_plain_schema_of_what_it_is_to_have() -> None:
-    for form in (Form(), Form(numbers=2), Form(quotes=True), Form(numbers=1), Form(numbers=2, quotes=True)):
+    for form in (Form(), Form(numbers=1), Form(numbers=2)):
         report = report_of(form, pydantic)
         schema = report.model_json_schema()
         assert all(field.keys() <= {"description", "items", "title", "type"} for field in schema["properties"].values())
         assert [*schema["properties"]] == [*form.fields] == schema["required"]
         tool = get_function_tool(report)
         assert [*tool.metadata.get_parameters_dict()["properties"]] == [*form.fields]
-    assert [*form.fields] == ["prospect", "confidence", "answerable", "answer", "quotes"]
+    assert [*form.fields] == ["prospect", "confidence", "answerable", "answer"]
     assert [*Form(numbers=1).fields] == ["confidence", "answerable", "answer"]
     names = [Form(numbers=numbers).name for numbers in range(3)]
     assert len(set(names)) == len(names)

@@ -112,7 +112,7 @@ class KeptHost:
         identity: Mapping[str, Any] = {
             "model": self._kept.identity(model, self._name, step=step),
             "step": step,
-            "report": form and [form.numbers, form.quotes, settings.refusal],
+            "report": form and [form.numbers, False, settings.refusal],
             "prompt": prompt.text if prompt.is_known else [self._host.question, prompt.context],
         }
         tokens = settings.count_tokens(prompt.text if prompt.is_known else prompt.context)

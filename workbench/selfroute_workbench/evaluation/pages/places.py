@@ -117,7 +117,7 @@ def places_of(
     spans: list[list[tuple[int, int]]] = [[] for _ in texts]
     for answer, given in answers.items():
         if any(result.route in _FROM_PASSAGES for result in given):
-            for one in cite(question.question, answer, list(enumerate(texts)), n=1).citations:
+            for one in cite(question.question, answer, list(enumerate(texts)), n=1):
                 spans[one["document"]].append((one["start"], one["end"]))
     for excerpt in excerpts:
         if not excerpt.text:

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from selfroute.citations.quotes import places_of
 from selfroute.languages.words import UNSPACED, words_of
 from selfroute_workbench.evaluation.metrics import set_f1
 from selfroute_workbench.evaluation.writing.prompts import QUOTES, Kind
+from selfroute_workbench.evaluation.writing.quotes import places_of
 
 _MOST_QUOTES, _LONGEST = 10, 2_000
 _ALIKE = 0.8
