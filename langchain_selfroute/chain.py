@@ -23,7 +23,6 @@ from langchain_selfroute import arguments, prompting, runs, structured
 from langchain_selfroute.bound import ChainMethods
 from langchain_selfroute.convert import Source
 from langchain_selfroute.host import ChainParts, LangChainHost, Manager
-from langchain_selfroute.internals import span_of
 from langchain_selfroute.models import certain_name_of, name_of
 from langchain_selfroute.runs import ChainCall, Make, awhole, entry_recorder, recorded_findings, whole
 from langchain_selfroute.schema import (
@@ -412,8 +411,8 @@ class SelfRouteChain(ChainMethods, RunnableSerializable[str | Mapping[str, Any],
         def make(*, manager: Manager, config: RunnableConfig | None, streaming: bool) -> ChainCall:
             parts = self.parts()
             host = LangChainHost(parts, given, manager=manager, config=config, kwargs=kwargs, streaming=streaming)
-            record, span = entry_recorder(manager.handlers), partial(span_of, manager)
-            return Call(host, parts.settings, memory=parts.memory, record=record, parent_span=span)
+            record = entry_recorder(manager.handlers)
+            return Call(host, parts.settings, memory=parts.memory, record=record)
 
         return make
 

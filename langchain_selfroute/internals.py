@@ -9,7 +9,6 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from langchain_core.callbacks import BaseRunManager
 from langchain_core.runnables import RunnableConfig
 
 
@@ -60,21 +59,6 @@ def chosen_model(model: Any, config: RunnableConfig | None) -> Any:
         return choose(model, config)
     except Exception:  # noqa: BLE001 - asked with this config it will say why itself
         return None
-
-
-def span_of(run: BaseRunManager) -> Any:
-    """Return the OpenTelemetry span that a callback handler has opened for a run; None if there is no such handler.
-
-    Handlers such as OpenInference's do not make their span the current one, so its children have to ask for it.
-    """
-    for handler in run.handlers:
-        try:
-            span = handler.get_span(run.run_id)  # type: ignore[attr-defined]
-        except Exception:  # noqa: BLE001, S112 - few handlers have this
-            continue
-        if span is not None:
-            return span
-    return None
 
 
 def is_retry(runnable: Any) -> bool:

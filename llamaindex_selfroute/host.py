@@ -281,6 +281,5 @@ class QueryCall(Call[NodeWithScore]):
             asked.settings,
             memory=asked.parts.memory,
             record=asked.record if has_listener(dispatcher) else None,
-            retrieves=False,
         )
         self.reading.passages = asked.nodes  # the metadata of a stream list them from the beginning

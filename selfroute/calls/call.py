@@ -58,8 +58,6 @@ class Call(Generic[Document]):
         *,
         memory: Memory,
         record: Callable[[Entry], None] | None = None,
-        retrieves: bool = True,
-        parent_span: Callable[[], Any] | None = None,
     ) -> None:
         """Prepare to answer a question.
 
@@ -68,11 +66,9 @@ class Call(Generic[Document]):
             settings: The options of the chain or engine.
             memory: What the chain or engine keeps between questions.
             record: Called with the entry when the account is closed; None if there is no ledger or handler.
-            retrieves: Whether retrieval is part of the question.
-            parent_span: As in `Account`.
         """
         self.host, self.settings, self.refusal = host, settings, settings.refusal
-        self.account = Account(record, retrieves=retrieves, parent_span=parent_span)
+        self.account = Account(record)
         self.reading = Reading(host, settings, self.account)
         self.fitting = Fitting(host, settings, self.reading, memory)
         self.costs = Costs(

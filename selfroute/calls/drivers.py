@@ -65,16 +65,15 @@ def stream(flow: Flow, call: Call[Any]) -> Generator[Item, None, None]:  # noqa:
             while not isinstance(effect, Answer):
                 resume: Callable[[Any], Effect] = flow.send
                 try:
-                    with account.performing(effect):
-                        if isinstance(effect, Generate):
-                            if pieces is None or gate is None or not effect.resumed:
-                                pieces, gate = call.generate(effect), call.gate(effect.step)
-                            result: Any = _judged(effect, pieces, gate, call)
-                            if _is_over(result.verdict, gate, call):
-                                pieces.close()
-                                pieces = None
-                        else:
-                            result = _perform(effect, call)
+                    if isinstance(effect, Generate):
+                        if pieces is None or gate is None or not effect.resumed:
+                            pieces, gate = call.generate(effect), call.gate(effect.step)
+                        result: Any = _judged(effect, pieces, gate, call)
+                        if _is_over(result.verdict, gate, call):
+                            pieces.close()
+                            pieces = None
+                    else:
+                        result = _perform(effect, call)
                 except Exception as error:
                     if not _may_read_less(effect, error, call):
                         raise
@@ -114,16 +113,15 @@ async def astream(flow: Flow, call: Call[Any]) -> AsyncGenerator[Item, None]:  #
             while not isinstance(effect, Answer):
                 resume: Callable[[Any], Effect] = flow.send
                 try:
-                    with account.performing(effect):
-                        if isinstance(effect, Generate):
-                            if pieces is None or gate is None or not effect.resumed:
-                                pieces, gate = call.agenerate(effect), call.gate(effect.step)
-                            result: Any = await _ajudged(effect, pieces, gate, call)
-                            if _is_over(result.verdict, gate, call):
-                                await pieces.aclose()
-                                pieces = None
-                        else:
-                            result = await _aperform(effect, call)
+                    if isinstance(effect, Generate):
+                        if pieces is None or gate is None or not effect.resumed:
+                            pieces, gate = call.agenerate(effect), call.gate(effect.step)
+                        result: Any = await _ajudged(effect, pieces, gate, call)
+                        if _is_over(result.verdict, gate, call):
+                            await pieces.aclose()
+                            pieces = None
+                    else:
+                        result = await _aperform(effect, call)
                 except Exception as error:
                     if not _may_read_less(effect, error, call):
                         raise

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
 from time import perf_counter
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from selfroute.answerability.ending import DONE, Ending
-from selfroute.effects import Answer, Decided, Effect, Route
+from selfroute.effects import Answer, Decided, Route
 from selfroute.usage import prices, telemetry
 from selfroute.usage.counts import NO_USAGE, NOTHING, Entry, Outcome, StepUsage, Usage
 from selfroute.usage.prices import UNKNOWN, PricedModel
 
+if TYPE_CHECKING:
+    from opentelemetry.context import Context
+
 _logger = logging.getLogger(__name__)
-_NO_SPAN = nullcontext()
 
 
 class Tally:
@@ -76,19 +77,11 @@ class Account:
         answerable: Whether the question is answered, as far as the first text tells; None before it is shown.
     """
 
-    def __init__(
-        self,
-        record: Callable[[Entry], None] | None = None,
-        *,
-        retrieves: bool = True,
-        parent_span: Callable[[], Any] | None = None,
-    ) -> None:
+    def __init__(self, record: Callable[[Entry], None] | None = None) -> None:
         """Open the account.
 
         Args:
             record: Called with the entry when the account is closed; None if there is no ledger or handler.
-            retrieves: Whether retrieval is part of the question.
-            parent_span: Returns the OpenTelemetry span that the question belongs to; by default it is the current one.
         """
         self.usage = NO_USAGE
         self._models: dict[str, StepUsage] = {}  # of the calls that this account has seen
@@ -99,13 +92,9 @@ class Account:
         self._decided: Decided | None = None
         self._first: float | None = None
         self._open = True
-        self._retrieves, self._parent_span = retrieves, parent_span
-        self._trace: telemetry.Trace | None = None
+        self._parent: Context | None = None  # of the question's span
         self._started = perf_counter()
 
-    def performing(self, effect: Effect) -> AbstractContextManager[object]:
-        """Return a context in which to perform an effect; the span of a reply stays open until the next effect."""
-        return _NO_SPAN if self._trace is None else self._trace.step(effect)
 
     @property
     def models(self) -> Mapping[str, StepUsage]:
@@ -129,14 +118,10 @@ class Account:
             name = model.title if cost.dollars is not None else model.name or UNKNOWN
             before = self._models.get(name)
             self._models[name] = before + counts if before else counts
-        if self._trace:
-            self._trace.add_call(step, counts, model)
 
     def decided(self, effect: Decided) -> None:
         """Note the route; the last one counts."""
         self._decided = effect
-        if self._trace:
-            self._trace.decided(effect)
 
     def on_close(self, callback: Callable[[Usage], object]) -> None:
         """Call back with the usage when the account closes; an error of the callback is only logged."""
@@ -159,11 +144,12 @@ class Account:
         self._open = False
         for callback in self._callbacks:
             _tell(callback, self.usage)
-        if self._record is None and self._trace is None:
+        if self._record is None and self._parent is None:
             return
         entry = self._entry(answer, error)
-        if self._trace:
-            self._trace.end(entry, error)
+        if self._parent is not None:
+            seconds, reason = perf_counter() - self._started, answer.finish_reason if answer else None
+            telemetry.record(entry, parent=self._parent, seconds=seconds, finish_reason=reason)
         if self._record:
             self._record(entry)
 
@@ -193,7 +179,7 @@ class Account:
     def __enter__(self) -> Account:  # noqa: PYI034 - Python 3.10 has no typing.Self
         # Not in the constructor: an awaited stream may be read much later, or never.
         self._started = perf_counter()
-        self._trace = telemetry.trace(retrieves=self._retrieves, parent=self._parent_span)
+        self._parent = telemetry.parent()
         return self
 
     def __exit__(

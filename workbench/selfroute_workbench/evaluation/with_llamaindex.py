@@ -72,7 +72,7 @@ class EnginePipeline(Pipeline):
             query = QueryBundle(given)
             host = LlamaIndexHost(synthesizer.parts(), query, nodes=self._engine.retrieve(query))
             host.streaming = False
-            call = Call[Any](wrap(host), host.settings, memory=host.parts.memory, retrieves=False)
+            call = Call[Any](wrap(host), host.settings, memory=host.parts.memory)
             return run(call.flow(), call)
 
     def check_numbers(self, options: Mapping[str, Any]) -> None:
