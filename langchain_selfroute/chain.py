@@ -156,9 +156,8 @@ class SelfRouteChain(ChainMethods, RunnableSerializable[str | Mapping[str, Any],
             number is estimated, and corrected by what the provider counts.
         prompt_cache: How to have documents that are read again come from the provider's prompt cache, which costs less.
             With `"auto"`, the default, questions on one document that come at once wait until the first reply begins,
-            and prompts to OpenAI's models from GPT-5.6 on mark where the documents end. `"5m"` and `"1h"` also mark
-            prompts to Anthropic's models, where the first reading costs 1.25 or 2 times the price. `"off"` does
-            neither.
+            for at most five seconds. `"5m"` and `"1h"` also mark where the documents end in prompts to Anthropic's
+            models, where the first reading costs 1.25 or 2 times the price. `"off"` does neither.
         measure_savings: Whether `usage` compares with always reading the documents. `True`, the default, does so if
             their length is known, because they are a list or were read before. `False` measures nothing.
         priced_as: The model whose price counts, as `provider:name`, if the name or address of `llm` is in no price

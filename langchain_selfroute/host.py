@@ -39,7 +39,7 @@ from langchain_selfroute.stored import StoredDocuments
 from langchain_selfroute.stored.kinds import filter_test
 from langchain_selfroute.stored.searches import FoundHeard, fixed
 from selfroute.answerability.structured import length_of
-from selfroute.caching import Dialect, ProviderCache
+from selfroute.caching import ProviderCache
 from selfroute.calls.host import Host, Parts, Place, Prompt
 from selfroute.documents.access import StoredChunk, visible
 from selfroute.documents.stored import ScopedDocuments
@@ -299,8 +299,9 @@ class LangChainHost(Host[Document]):
         config = self._child(step, f"selfroute:{step}")
         if has_fallbacks(own, self.config):
             cast("BaseCallbackManager", config["callbacks"]).add_handler(self._heard)
-        value, options = self._marked(step, prompt, cache)
-        return model, value, config, options
+        prefix = prompt.prefix(self.question) if step == "long_context" and cache and cache.ttl else None
+        value = prompt.value if cache is None or prefix is None else prompting.marked(prompt.value, prefix, cache)
+        return model, value, config, self.kwargs
 
     def _streams(
         self, model: Runnable[Any, Any], config: RunnableConfig, options: Mapping[str, Any], *, awaited: bool
@@ -309,19 +310,6 @@ class LangChainHost(Host[Document]):
         if self.streaming or self.settings.structured:
             return self.streaming
         return models.streams_whole(model, config, options, awaited=awaited)
-
-    def _marked(
-        self, step: Route, prompt: FilledPrompt, cache: ProviderCache | None
-    ) -> tuple[PromptValue, dict[str, Any]]:
-        """Return a prompt as it is sent, and the options of the call, so that the provider's prompt cache is hit."""
-        prefix = prompt.prefix(self.question) if cache and cache.mark else None
-        if cache is None or prefix is None:
-            return prompt.value, self.kwargs
-        if step == "long_context":
-            own = prompting.set_by_user(self.parts.models[step], self.config, self.kwargs)
-            options = prompting.options_for_marked(prefix, cache, self.kwargs, own=own)
-            return prompting.marked(prompt.value, prefix, cache), options
-        return prompt.value, prompting.options_for_unmarked(prefix, cache, self.kwargs)
 
     def _text_of_reply(self, step: Route, reply: Any, tally: MessageTally) -> str:
         if self.settings.structured:
@@ -386,8 +374,8 @@ class LangChainHost(Host[Document]):
         return account_of(inside)
 
     @override
-    def takes_marks(self, step: Route, dialect: Dialect) -> bool:
-        return prompting.takes_marks(self.parts.models[step], dialect, self.config, self.kwargs)
+    def takes_marks(self, step: Route) -> bool:
+        return prompting.takes_marks(self.parts.models[step], self.config, self.kwargs)
 
     @override
     def too_long(self, error: Exception) -> Exception | None:

@@ -22,7 +22,7 @@ from llamaindex_selfroute.models import ResponseTally, package_of
 from llamaindex_selfroute.stored.filters import FilteredSource
 from llamaindex_selfroute.stored.nodes import Link
 from selfroute.answerability.structured import length_of
-from selfroute.caching import Dialect, Prefix, ProviderCache, prefix_in
+from selfroute.caching import Prefix, ProviderCache, prefix_in
 from selfroute.calls.call import Call
 from selfroute.calls.host import Host, Parts, Place, Prompt
 from selfroute.effects import Decided, Route
@@ -193,7 +193,7 @@ class LlamaIndexHost(Host[NodeWithScore]):
     def _marked(self, step: Route, prompt: Prompt, cache: ProviderCache | None) -> ModelInput:
         """Return a prompt as it is sent, so that the provider's prompt cache is hit."""
         value: ModelInput = prompt.value
-        prefix = prompt.prefix(self.question) if step == "long_context" and cache and cache.mark else None
+        prefix = prompt.prefix(self.question) if step == "long_context" and cache and cache.ttl else None
         return value if cache is None or prefix is None or isinstance(value, str) else _marked(value, prefix, cache)
 
     @override
@@ -242,11 +242,11 @@ class LlamaIndexHost(Host[NodeWithScore]):
         return account_of(self.parts.models[step])
 
     @override
-    def takes_marks(self, step: Route, dialect: Dialect) -> bool:
+    def takes_marks(self, step: Route) -> bool:
         """Return whether the model knows `CachePoint`, which most packages refuse, and the user marks nothing."""
         llm = self.parts.models[step]
         known = hasattr(sys.modules.get("llama_index.llms.anthropic.utils"), "CachePoint")  # the first versions do not
-        return known and dialect == package_of(llm) == "anthropic" and getattr(llm, "cache_idx", None) is None
+        return known and package_of(llm) == "anthropic" and getattr(llm, "cache_idx", None) is None
 
     @override
     def log_missing_usage(self, step: Route) -> None:

@@ -177,8 +177,8 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, BaseSynthesizer):
                 words and not by a model. `citation_nodes(response)` returns them as nodes.
             prompt_cache: How to have documents that are read again come from the provider's prompt cache, which costs
                 less. With `"auto"`, the default, questions on one document that come at once wait until the first reply
-                begins. `"5m"` and `"1h"` also mark where the documents end in prompts to Anthropic's models, where the
-                first reading costs 1.25 or 2 times the price. `"off"` does neither.
+                begins, for at most five seconds. `"5m"` and `"1h"` also mark where the documents end in prompts to
+                Anthropic's models, where the first reading costs 1.25 or 2 times the price. `"off"` does neither.
             measure_savings: Whether `usage` compares with always reading the documents. `True`, the default, does so if
                 their length is known, because they are a list or were read before. `False` measures nothing.
             priced_as: The model whose price counts, as `provider:name`, if the name or address of `llm` is in no price

@@ -1,7 +1,7 @@
 """Hit the prompt caches of providers, where a document that is read again costs a fraction.
 
-`cache_of` says where they are hit, and where they want a mark in the prompt. `prefix_in` finds what the prompts of all
-questions on the same documents have in common: all up to the documents' end.
+`cache_of` says where prompts are cached: by the provider itself, or, at Anthropic, up to a mark that the user asks for.
+`prefix_in` finds what the prompts of all questions on the same documents have in common: all up to the documents' end.
 """
 
 from __future__ import annotations
@@ -17,21 +17,17 @@ from urllib.parse import urlsplit
 from selfroute.usage.prices import PricedModel
 
 PromptCache = Literal["auto", "off", "5m", "1h"]
-Dialect = Literal["openai", "anthropic"]
 
 _MINUTE = 60.0
-_HOUR = 60 * _MINUTE
 _CHARACTERS = 4  # of a token, in most texts
-# Each at its own address only: a gateway may refuse what it does not know, and need not have a cache.
-_OPENAI = r"(?:\w+\.)?api\.openai\.com"
-_AZURE = r"[\w-]+\.openai\.azure\.com"
+# Each at its own address only: a gateway may refuse a mark, and need not have a cache.
 _ANTHROPIC = r"api\.anthropic\.com"
-_GOOGLE = r"(?:[\w-]+-)?(?:generativelanguage|aiplatform)\.googleapis\.com"
-_CACHED_BY_OPENAI = r"(?:gpt-4o|gpt-4\.|gpt-[5-9]|gpt-\d\d|o\d)"
-_GPT = r"gpt-(\d+)(?:\.(\d+))?"
-_GEMINI = r"(?:models/)?gemini-(\d+)(?:\.(\d+))?"
-_MARKED_SINCE = (5, 6)  # before, OpenAI's models find what two prompts share by themselves
-_IMPLICIT_SINCE = (2, 5)
+_GPT = r"gpt-4o|gpt-4\.|gpt-5(?!\.(?:[6-9]|\d\d))|o\d"  # later ones charge for what they write to the cache
+_AUTOMATIC = (  # provider, host, models
+    ("openai", r"(?:\w+\.)?api\.openai\.com", _GPT),
+    ("azure", r"[\w-]+\.openai\.azure\.com", _GPT),
+    ("google", r"(?:[\w-]+-)?(?:generativelanguage|aiplatform)\.googleapis\.com", r"(?:models/)?gemini-(?:2\.5|[3-9])"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +37,11 @@ class ProviderCache:
     Attributes:
         seconds: For how long a prefix is kept after its last use.
         least: The tokens that a prefix must have to be kept.
-        mark: How the end of the prefix is marked; None where the provider finds it by itself.
-        ttl: How long the mark asks to keep it; None where that is not said.
+        ttl: How long the mark at the end of the prefix asks Anthropic to keep it; None where nothing is marked.
     """
 
     seconds: float
     least: int
-    mark: Dialect | None = None
     ttl: Literal["5m", "1h"] | None = None
 
     def keeps(self, characters: int) -> bool:
@@ -58,7 +52,7 @@ class ProviderCache:
 def cache_of(model: PricedModel, wish: PromptCache) -> ProviderCache | None:
     """Return the cache that a model's prompts may hit; None if it has no cache that we know.
 
-    A fallback has to take the same marks, since it is sent the same prompt.
+    A fallback has to take the same mark, since it is sent the same prompt.
 
     Args:
         model: The model that is called, and where.
@@ -70,37 +64,23 @@ def cache_of(model: PricedModel, wish: PromptCache) -> ProviderCache | None:
 @lru_cache(256)
 def _cache_of(model: PricedModel, fallbacks: tuple[PricedModel, ...], wish: PromptCache) -> ProviderCache | None:
     cache = _own_cache(model, wish)
-    if cache and cache.mark and any(_mark_of(one, wish) != (cache.mark, cache.ttl) for one in fallbacks):
+    if cache and cache.ttl and not all((own := _own_cache(one, wish)) and own.ttl for one in fallbacks):
         return None
     return cache
-
-
-def _mark_of(model: PricedModel, wish: PromptCache) -> tuple[Dialect | None, str | None]:
-    cache = _own_cache(model, wish)
-    return (cache.mark, cache.ttl) if cache else (None, None)
 
 
 def _own_cache(model: PricedModel, wish: PromptCache) -> ProviderCache | None:
     if wish == "off" or not model.url or not model.name:
         return None
     host, name, provider = urlsplit(model.url).hostname or "", model.name, model.provider or ""
-    if provider == "openai" and re.fullmatch(_OPENAI, host) and _version(_GPT, name) >= _MARKED_SINCE:
-        return ProviderCache(30 * _MINUTE, 1_024, "openai")
-    if provider == "anthropic" and re.fullmatch(_ANTHROPIC, host) and wish in ("5m", "1h"):
-        least = 1_024 if re.search("sonnet|opus", name) else 4_096
-        return ProviderCache(_HOUR if wish == "1h" else 5 * _MINUTE, least, "anthropic", wish)
-    openai = _OPENAI if provider == "openai" else _AZURE if provider.startswith("azure") else None
-    automatic = re.match(_CACHED_BY_OPENAI, name) and _version(_GPT, name) < _MARKED_SINCE
-    if openai and automatic and re.fullmatch(openai, host):
-        return ProviderCache(5 * _MINUTE, 1_024)
-    if provider.startswith("google") and re.fullmatch(_GOOGLE, host) and _version(_GEMINI, name) >= _IMPLICIT_SINCE:
-        return ProviderCache(5 * _MINUTE, 1_024 if "flash" in name else 4_096)
+    if provider == "anthropic" and wish != "auto" and re.fullmatch(_ANTHROPIC, host):
+        return ProviderCache(
+            (60 if wish == "1h" else 5) * _MINUTE, 1_024 if re.search("sonnet|opus", name) else 4_096, wish
+        )
+    for known, at, models in _AUTOMATIC:
+        if provider.startswith(known) and re.fullmatch(at, host) and re.match(models, name):
+            return ProviderCache(5 * _MINUTE, 4_096 if known == "google" and "flash" not in name else 1_024)
     return None
-
-
-def _version(pattern: str, name: str) -> tuple[int, int]:
-    found = re.match(pattern, name)
-    return (int(found[1]), int(found[2] or 0)) if found else (0, 0)
 
 
 @dataclass(frozen=True, slots=True)

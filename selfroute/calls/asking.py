@@ -92,7 +92,7 @@ class ModelCalls(Generic[Document]):
         if self._settings.prompt_cache == "off":
             return None
         cache = cache_of(self._host.name_of(step), self._settings.prompt_cache)
-        return None if cache is None or (cache.mark and not self._host.takes_marks(step, cache.mark)) else cache
+        return None if cache is None or (cache.ttl and not self._host.takes_marks(step)) else cache
 
     def _shared(self, effect: Generate, cache: ProviderCache | None) -> tuple[Hashable, float] | None:
         """Return a key for the cached prefix of a prompt, and for how long it is kept; None if none is cached."""

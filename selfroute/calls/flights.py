@@ -15,7 +15,7 @@ from concurrent.futures import TimeoutError as TooLate
 from contextlib import suppress
 from threading import Lock, get_ident
 
-_LONGEST = 30.0  # seconds that a question waits for another one
+_LONGEST = 5.0  # seconds that a question waits for another one
 _MOST = 10_000  # prefixes that are remembered
 _OVER: Future[None] = Future()
 _OVER.set_result(None)

@@ -9,7 +9,7 @@ from copy import copy
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from selfroute.caching import Dialect, Prefix, ProviderCache, prefix_in
+from selfroute.caching import Prefix, ProviderCache, prefix_in
 from selfroute.calls.memory import Memory
 from selfroute.calls.settings import Settings
 from selfroute.documents import overflow
@@ -220,8 +220,8 @@ class Host(Protocol[Document]):
         """Return a key that differs between API accounts; valid in this process."""
         return None
 
-    def takes_marks(self, step: Route, dialect: Dialect) -> bool:  # noqa: ARG002
-        """Return whether the client of a step's model sends marks for the provider's cache, and the user sets none."""
+    def takes_marks(self, step: Route) -> bool:  # noqa: ARG002
+        """Return whether the client of a step's model sends marks for Anthropic's cache, and the user sets none."""
         return False
 
     def too_long(self, error: Exception) -> Exception | None:

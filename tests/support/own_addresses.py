@@ -12,7 +12,7 @@ import pytest
 
 from loopback import LoopbackServer
 
-NAMES = {"openai": "gpt-5.6-luna", "openai responses": "gpt-5.6-luna", "anthropic": "claude-haiku-4-5"}
+NAMES = {"openai": "gpt-4o-mini", "anthropic": "claude-haiku-4-5"}
 KEY = "sk-own-5f1c9e7a2b4d"
 
 
@@ -51,8 +51,8 @@ def chat_model(server: LoopbackServer, client: str, **fields: Any) -> Any:
         return _led(model, ("_client", "_async_client"), server, fields.get("anthropic_api_url"))
     from langchain_openai import ChatOpenAI  # noqa: PLC0415 - of one framework only
 
-    newer = {"use_responses_api": True} if client == "openai responses" else {"stream_usage": True}
-    return ChatOpenAI(http_client=sync, http_async_client=awaited, **newer, **{"api_key": KEY, **given})
+    given = {"api_key": KEY, "stream_usage": True, **given}
+    return ChatOpenAI(http_client=sync, http_async_client=awaited, **given)
 
 
 def llm(server: LoopbackServer, client: str, **fields: Any) -> Any:
@@ -66,7 +66,7 @@ def llm(server: LoopbackServer, client: str, **fields: Any) -> Any:
 
     sync, awaited = clients(server)
     own = {"api_base": "https://api.openai.com/v1", "is_chat_model": True, "context_window": 200_000}
-    return OpenAILike(api_key=KEY, http_client=sync, async_http_client=awaited, **own, **given)
+    return OpenAILike(http_client=sync, async_http_client=awaited, **own, **{"api_key": KEY, **given})
 
 
 def model(where: str, server: LoopbackServer, client: str, **fields: Any) -> Any:
