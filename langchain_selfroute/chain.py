@@ -45,6 +45,7 @@ from selfroute.calls.settings import (
     MAX_DOCUMENTS,
     SETTINGS,
     Doubt,
+    PricedAs,
     Sections,
     Settings,
     reach_of,
@@ -152,17 +153,12 @@ class SelfRouteChain(ChainMethods, RunnableSerializable[str | Mapping[str, Any],
         max_context_tokens: The limit for the text of the documents in the second step, in tokens. If None, it is the
             window in the model's `profile`, or Ollama's `num_ctx`, minus room for the prompt and the answer. If neither
             is known, there is no limit.
-        token_counter: Returns the number of tokens of a text. The constructor tries it on a short text. If None, the
-            number is estimated, and corrected by what the provider counts.
         prompt_cache: How to have documents that are read again come from the provider's prompt cache, which costs less.
             With `"auto"`, the default, questions on one document that come at once wait until the first reply begins,
             for at most five seconds. `"5m"` and `"1h"` also mark where the documents end in prompts to Anthropic's
             models, where the first reading costs 1.25 or 2 times the price. `"off"` does neither.
-        measure_savings: Whether `usage` compares with always reading the documents. `True`, the default, does so if
-            their length is known, because they are a list or were read before. `False` measures nothing.
         priced_as: The model whose price counts, as `provider:name`, if the name or address of `llm` is in no price
-            list.
-        long_context_priced_as: The same for `long_context_llm`.
+            list; or a dict, `{"llm": ..., "long_context_llm": ...}`.
 
     Raises:
         ConfigurationError: The parts cannot work together (raised by the constructor; a `ValueError`).
@@ -189,12 +185,9 @@ class SelfRouteChain(ChainMethods, RunnableSerializable[str | Mapping[str, Any],
     escalation: Any = Field(default=None, repr=False, exclude=True)
     start: Any = "rag"
     max_context_tokens: int | None = None
-    token_counter: Callable[[str], int] | None = Field(default=None, repr=False, exclude=True)
     citations: bool = False
     prompt_cache: PromptCache = "auto"
-    measure_savings: bool = True
-    priced_as: str | None = None
-    long_context_priced_as: str | None = None
+    priced_as: PricedAs = None
 
     model_config = ConfigDict(arbitrary_types_allowed=True, defer_build=True, extra="forbid", hide_input_in_errors=True)
 

@@ -25,6 +25,7 @@ from selfroute.usage.account import Tally
 from selfroute.usage.addresses import address_of
 from selfroute.usage.counts import StepUsage, as_count
 from selfroute.usage.prices import PricedModel
+from selfroute.usage.tokens import count_tokens
 
 LLMResponse: TypeAlias = ChatResponse | CompletionResponse
 
@@ -158,13 +159,13 @@ class ResponseTally(Tally):
         return True
 
     @override
-    def usage(self, prompt: Callable[[], str], *, count: Callable[[str], int]) -> StepUsage | None:
+    def usage(self, prompt: Callable[[], str]) -> StepUsage | None:
         self.counts = _counts(self.last) if self.last else None
         self.whole = self.whole and not (self.last and _cut_short(self.last))
         if self.last and self.counts and _omits_cached(self.last):
             self.whole = False
-            self.counts = replace(self.counts, input_tokens=max(self.counts.input_tokens, count(prompt())))
-        return super().usage(prompt, count=count)
+            self.counts = replace(self.counts, input_tokens=max(self.counts.input_tokens, count_tokens(prompt())))
+        return super().usage(prompt)
 
     @override
     def model(self, configured: PricedModel) -> PricedModel:

@@ -108,8 +108,8 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine):
             llm: The model; `Settings.llm` if None.
             **fields: Other fields of `SelfRouteSynthesizer`: `long_context_llm`, `rag_prompt`, `long_context_prompt`,
                 `document_prompt`, `refusal`, `answerability`, `doubt_below`, `stop_below`, `sections`,
-                `draft_passages`, `max_documents`, `escalation`, `start`, `max_context_tokens`, `token_counter`,
-                `citations`, `prompt_cache`, `measure_savings`, `priced_as`, `long_context_priced_as`, `streaming`.
+                `draft_passages`, `max_documents`, `escalation`, `start`, `max_context_tokens`, `citations`,
+                `prompt_cache`, `priced_as`, `streaming`.
 
         Raises:
             ConfigurationError: The parts cannot work together (a `ValueError`).

@@ -32,7 +32,7 @@ from selfroute import prompts
 from selfroute.answerability.structured import Answerability
 from selfroute.caching import PromptCache
 from selfroute.calls.memory import Memory
-from selfroute.calls.settings import MAX_DOCUMENTS, SETTINGS, Doubt, Sections, Settings
+from selfroute.calls.settings import MAX_DOCUMENTS, SETTINGS, Doubt, PricedAs, Sections, Settings
 from selfroute.copying import CopiedAsParts
 from selfroute.effects import Route
 from selfroute.errors import ConfigurationError
@@ -117,12 +117,9 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, BaseSynthesizer):
         escalation: Any = None,
         start: Any = "rag",
         max_context_tokens: int | None = None,
-        token_counter: Callable[[str], int] | None = None,
         citations: bool = False,
         prompt_cache: PromptCache = "auto",
-        measure_savings: bool = True,
-        priced_as: str | None = None,
-        long_context_priced_as: str | None = None,
+        priced_as: PricedAs = None,
         streaming: bool = False,
         callback_manager: CallbackManager | None = None,
     ) -> None:
@@ -171,19 +168,14 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, BaseSynthesizer):
             max_context_tokens: The limit for the text of the documents in the second step, in tokens. If None, it is
                 the model's `metadata.context_window`, minus room for the prompt and the answer. If that is LlamaIndex's
                 default, there is no limit.
-            token_counter: Returns the number of tokens of a text. It is tried on a short text when it is set. If None,
-                the number is estimated, and corrected by what the provider counts.
             citations: Whether the metadata have `citations`: where the answer stands in the source nodes, found by its
                 words and not by a model. `citation_nodes(response)` returns them as nodes.
             prompt_cache: How to have documents that are read again come from the provider's prompt cache, which costs
                 less. With `"auto"`, the default, questions on one document that come at once wait until the first reply
                 begins, for at most five seconds. `"5m"` and `"1h"` also mark where the documents end in prompts to
                 Anthropic's models, where the first reading costs 1.25 or 2 times the price. `"off"` does neither.
-            measure_savings: Whether `usage` compares with always reading the documents. `True`, the default, does so if
-                their length is known, because they are a list or were read before. `False` measures nothing.
             priced_as: The model whose price counts, as `provider:name`, if the name or address of `llm` is in no price
-                list.
-            long_context_priced_as: The same for `long_context_llm`.
+                list; or a dict, `{"llm": ..., "long_context_llm": ...}`.
             streaming: Whether to answer in pieces.
             callback_manager: The callback manager; both models get it, too.
 
@@ -202,11 +194,9 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, BaseSynthesizer):
         self.sections, self.draft_passages, self.max_documents = sections, draft_passages, max_documents
         self.escalation, self.start = escalation, start
         self.max_context_tokens = max_context_tokens
-        self.token_counter = token_counter
         self.citations = citations
         self.prompt_cache: PromptCache = prompt_cache
-        self.measure_savings = measure_savings
-        self.priced_as, self.long_context_priced_as = priced_as, long_context_priced_as
+        self.priced_as = priced_as
         self.memory = Memory(models.name_of)
         prices.load_price_lists()
         self.rag_prompt = rag_prompt or _RAG_PROMPT

@@ -190,7 +190,7 @@ class Costs(Generic[Document]):
             self._host.log_missing_usage(step)
 
     def _counts_of(self, tally: Tally, prompt: Prompt) -> StepUsage | None:
-        return tally.usage(lambda: prompt.text, count=self._settings.count_tokens)
+        return tally.usage(lambda: prompt.text)
 
     @property
     def _latest(self) -> StepUsage | None:
@@ -255,13 +255,11 @@ class Costs(Generic[Document]):
 
     def complete(self, answer: Answer) -> None:
         """Add what always reading the documents would have cost to the usage of a question that is answered."""
-        if not self._settings.measure_savings:
-            return
-        model, reading = self.priced("long_context"), self._reading
+        model, reading, account = self.priced("long_context"), self._reading, self._account
         if answer.route != "long_context":
-            self._estimate.answered(
-                self._account,
-                reading.lengths(),
+            account.usage = self._estimate.answered(
+                account.usage,
+                reading.sizes(),
                 latest=self._last,
                 prompt=self.size,
                 room=self._room(),
@@ -269,10 +267,10 @@ class Costs(Generic[Document]):
                 priced=self._answered_by if self._host.one_model else model,
             )
             return
-        lengths, read, context = reading.lengths_before(), reading.documents, self._fitting.context
+        read, context = reading.documents, self._fitting.context
         whole = len(read) == len(context) and all(map(is_, read, context))
-        sizes = lengths() if lengths and whole else None
-        usage = self._estimate.read(self._account.usage, sizes, prompt=self.size, model=model)
+        sizes = reading.known_sizes() if whole else None
+        usage = self._estimate.read(account.usage, sizes, prompt=self.size, model=model)
         if usage.long_context:
             usage = with_bounds(usage, usage.long_context, model=self._answered_by)
-        self._account.usage = usage
+        account.usage = usage

@@ -84,8 +84,6 @@ class Fitting(Generic[Document]):
 
     def count(self, step: Route) -> Count:
         """Return a function that counts tokens as the provider of a step does, by what was learned about it."""
-        if self._settings.token_counter:
-            return self._settings.token_counter
         ratio = self._memory.estimate.calibration.ratio(self._host.name_of(step))
         return count_tokens if ratio == 1 else lambda text: ceil(count_tokens(text) * ratio)
 
@@ -115,8 +113,8 @@ class Fitting(Generic[Document]):
     def _fit_guarded(self, effect: ReadDocuments) -> Sequence[Document]:
         try:
             return self.fit(effect, whole=False)
-        except StopIteration as stop:  # of the user's counter; a future cannot carry it
-            msg = f"{self._settings.token_counter} raised StopIteration"
+        except StopIteration as stop:  # of a user's prompt or text; a future cannot carry it
+            msg = "a prompt raised StopIteration"
             raise RuntimeError(msg) from stop
 
     def fit(self, effect: ReadDocuments, *, whole: bool | None = None) -> Sequence[Document]:
@@ -138,10 +136,7 @@ class Fitting(Generic[Document]):
         """Return whether all that a step would answer from certainly fits, so that fitting it takes no time."""
         if effect.too_long is not None or effect.step == "sections":
             return False
-        if self._fits_by(_at_most, effect):
-            return True
-        # A counter of the user's may be slow.
-        return not self._settings.token_counter and self._fits_by(self.count(effect.step), effect)
+        return self._fits_by(_at_most, effect) or self._fits_by(self.count(effect.step), effect)
 
     def _fits_by(self, count: Count, effect: ReadDocuments) -> bool:
         if effect.step == "long_context":
@@ -238,7 +233,7 @@ class Fitting(Generic[Document]):
             if step == "long_context":
                 host = self._host
                 self.context = [host.with_text(one, host.text_of(one), trimmed="provider") for one in self.context]
-        elif self._settings.token_counter is None:
+        else:
             limit = self._settings.max_context_tokens or self.window(step)
             if limit is not None and counted * _WORTH >= limit:
                 self._memory.estimate.calibration.learn(self._host.name_of(step), text=text, counted=counted)

@@ -9,7 +9,7 @@ from itertools import groupby
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from selfroute.documents.cache import Lengths, Size
+from selfroute.documents.cache import Size
 from selfroute.documents.stored import ScopedDocuments
 
 if TYPE_CHECKING:
@@ -150,28 +150,17 @@ class Reading(Generic[Document]):
 
     def sizes(self) -> Sequence[Size] | None:
         """Return the sizes of the documents that the last step reads, None if they are not known."""
-        lengths = self.lengths()
-        return lengths() if lengths else None
+        return [Size(None, self.length(self.chosen))] if self._is_read else self.known_sizes()
 
-    def lengths(self) -> Lengths | None:
-        """Return a function for the lengths of the documents that the last step reads; None if nothing knows them."""
-        if self._is_read:
-            size = Size(None, self.length(self.chosen))
-            return lambda: [size]
-        return self.lengths_before()
-
-    def lengths_before(self) -> Lengths | None:
-        """Return the same as `lengths`, as it was before the documents were read."""
-        try:
+    def known_sizes(self) -> Sequence[Size] | None:
+        """Return the sizes that are known without reading the documents for this question; None if they are not."""
+        with suppress(Exception):  # an answer from passages needs no documents
             source = self._host.source
             if isinstance(source, ScopedDocuments):
-                return source.lengths(self._of_the_best())
-        except Exception:  # noqa: BLE001 - an answer from passages needs no documents
-            return None
-        if not isinstance(source, list | tuple):
-            return None
-        given = Size(None, self.length(source))
-        return lambda: [given]
+                return source.sizes(self._of_the_best())
+            if isinstance(source, list | tuple):
+                return [Size(None, self.length(source))]
+        return None
 
     def _of_the_best(self) -> Sequence[Document]:
         """Return the passages of the documents that would be read, by the ranks of these passages alone."""

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields
-from inspect import iscoroutine
 from operator import index
 from typing import Any, TypedDict, get_args
-from weakref import WeakSet
 
 from selfroute.answerability.structured import Answerability, Form, answerability_of
 from selfroute.arguments import check_takes
@@ -17,11 +15,11 @@ from selfroute.documents.window import room_in
 from selfroute.effects import Route, Start
 from selfroute.errors import ConfigurationError
 from selfroute.prompts import refusal_of
-from selfroute.usage.prices import PricedModel, declared_models
-from selfroute.usage.tokens import count_tokens
+from selfroute.usage.prices import PricedModel
 
 Doubt = int | tuple[int, ...] | None
 Sections = int | tuple[int, ...] | None
+PricedAs = str | Mapping[str, str] | None
 DOUBT_BELOW, STOP_BELOW = 50, 20
 """The bounds of graded answerability that were measured first; there may be better."""
 REACH = 20
@@ -30,7 +28,7 @@ MAX_DOCUMENTS = 2
 """Two of the documents behind 20 passages hold the right one as often as all behind five (88.5 and 87.8 %)."""
 _HIGHEST = 100
 _STARTS = get_args(Start)
-_TRIED: WeakSet[Callable[[str], int]] = WeakSet()  # counters that return numbers
+_PRICED = frozenset(("llm", "long_context_llm"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +67,10 @@ class Settings:
             are most of the documents and there is no policy, or a callable that says which for each question.
         max_context_tokens: The limit for the documents' text in the second step; None for as much as the model's
             window takes.
-        token_counter: Counts the tokens of a text; None to estimate them.
         citations: Whether to say where the answer stands in what the model answered from.
         prompt_cache: What to do so that a document which is read again comes from the provider's prompt cache.
-        measure_savings: Whether `usage` compares with always reading the documents. `True` does so if their length is
-            known: because they were given as a list, or were read before. `False` measures nothing.
-        priced_as: The model as which the first step is priced, as `provider:name`; None to use the name that the model
-            reports.
-        long_context_priced_as: The same for the second step.
+        priced_as: The model as which `llm` is priced, as `provider:name`; a dict with the keys `llm` and
+            `long_context_llm` where they differ; None to use the names that the models report.
 
     Raises:
         ConfigurationError: A value is not valid.
@@ -92,12 +86,9 @@ class Settings:
     escalation: Any = None
     start: Any = "rag"
     max_context_tokens: int | None = None
-    token_counter: Callable[[str], int] | None = None
     citations: bool = False
     prompt_cache: PromptCache = "auto"
-    measure_savings: bool = True
-    priced_as: str | None = None
-    long_context_priced_as: str | None = None
+    priced_as: PricedAs = None
 
     def __post_init__(self) -> None:
         for name in SETTINGS:
@@ -184,10 +175,6 @@ class Settings:
 
             check_prices(self.escalation, priced_as, shared=shared, sections=bool(self.sections))
 
-    def count_tokens(self, text: str) -> int:
-        """Return the number of tokens of a text: counted by `token_counter`, or estimated."""
-        return self.token_counter(text) if self.token_counter else count_tokens(text)
-
     def document_budget(self, window: int | None) -> int | None:
         """Return how many tokens of documents the second step may be given after a short question; None for no limit.
 
@@ -203,12 +190,15 @@ class Settings:
 
         Args:
             step: The step.
-            shared: Whether one model performs both steps.
+            shared: Whether one model performs all steps.
         """
-        first, second = self.priced_as, self.long_context_priced_as
-        if not (first or second):
+        named = self.priced_as
+        if named is None:
             return None
-        return declared_models(priced_as=first, long_context_priced_as=second, shared=shared)[step]
+        models = {"llm": named} if isinstance(named, str) else named
+        own = models.get("long_context_llm") if step == "long_context" else None
+        name = own or (models.get("llm") if shared or step != "long_context" else None)
+        return PricedModel.parse("priced_as", name) if name else None
 
 
 _DEFAULTS = {field.name: field.default for field in fields(Settings)}
@@ -228,12 +218,9 @@ class Options(TypedDict, total=False):
     escalation: Any
     start: Any
     max_context_tokens: int | None
-    token_counter: Callable[[str], int] | None
     citations: bool
     prompt_cache: PromptCache
-    measure_savings: bool
-    priced_as: str | None
-    long_context_priced_as: str | None
+    priced_as: PricedAs
 
 
 def _shown(value: Any) -> str:
@@ -347,38 +334,6 @@ def _tokens(name: str, value: Any) -> int | None:
     raise ConfigurationError(msg)
 
 
-def _is_tried(counter: Any) -> bool:
-    with suppress(TypeError):  # it has no weak references, or no hash
-        return counter in _TRIED
-    return False
-
-
-def _counter(name: str, value: Any) -> Callable[[str], int] | None:
-    """Return a counter that returns a number for a short text. Each is tried once, since it may be slow."""
-    if value is None or _is_tried(value):
-        return value  # type: ignore[no-any-return]
-    wanted = f"{name} must be a callable that takes a text and returns its number of tokens, such as 12"
-    if not callable(value):
-        raise ConfigurationError(wanted)
-    try:
-        found = value("a")
-    except TypeError as error:
-        msg = f"{wanted}; for the text 'a' it raised {type(error).__name__}: {error}"
-        raise ConfigurationError(msg) from error
-    except Exception:  # noqa: BLE001 - such as a vocabulary that cannot be loaded now; most answers need no counter
-        return value  # type: ignore[no-any-return]
-    if iscoroutine(found):
-        found.close()
-    with suppress(TypeError):
-        if index(found) >= 0 and not isinstance(found, bool):
-            with suppress(TypeError):
-                _TRIED.add(value)
-            return value  # type: ignore[no-any-return]
-    shown = f" {found}" if isinstance(found, int | float) else ""
-    msg = f"{wanted}; for the text 'a' it returned the {type(found).__name__}{shown}"
-    raise ConfigurationError(msg)
-
-
 def _switch(name: str, value: Any) -> bool:
     if isinstance(value, bool):
         return value
@@ -415,8 +370,16 @@ def reach_of(k: int, reach: int | None, *, sections: Sections, name: str = "k") 
     return reach or (max(REACH, k) if sections else k)
 
 
-def _priced_as(name: str, value: Any) -> str | None:
-    if value is not None:
+def _priced_as(name: str, value: Any) -> PricedAs:
+    if isinstance(value, Mapping):
+        if not value or not value.keys() <= _PRICED:
+            msg = (
+                f"{name} takes a name or {{'llm': 'provider:name', 'long_context_llm': 'provider:name'}}, not {value!r}"
+            )
+            raise ConfigurationError(msg)
+        for field, model in value.items():
+            PricedModel.parse(f"{name}[{field!r}]", model)
+    elif value is not None:
         PricedModel.parse(name, value)
     return value  # type: ignore[no-any-return]
 
@@ -432,10 +395,7 @@ _CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
     "escalation": _escalation,
     "start": _start,
     "max_context_tokens": _tokens,
-    "token_counter": _counter,
     "citations": _switch,
     "prompt_cache": _prompt_cache,
-    "measure_savings": _switch,
     "priced_as": _priced_as,
-    "long_context_priced_as": _priced_as,
 }

@@ -30,10 +30,6 @@ class Size:
     characters: int
 
 
-Lengths = Callable[[], "list[Size] | None"]
-"""Returns the lengths of the documents of a question, None until all of them are known."""
-
-
 class Recent(Generic[Value]):
     """A mapping of the most recently used values, up to a number of them; safe to use from threads.
 

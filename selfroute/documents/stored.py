@@ -9,14 +9,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Generic, TypeVar
 
 from selfroute.copying import CopiedAsParts
 from selfroute.documents.access import Access, RetrievedChunk, StoredChunk, VisibilityCheck, call_within, scope_of
-from selfroute.documents.cache import MOST, Cache, CachedDocument, Lengths, Recent, Size, ids_digest
+from selfroute.documents.cache import MOST, Cache, CachedDocument, Recent, Size, ids_digest
 from selfroute.documents.chunks import PLACE_KEYS, chunks_of, shared_items, without_keys
 from selfroute.documents.ordering import UnknownOrderError
 from selfroute.documents.rebuild import RebuiltDocument, rebuild
@@ -148,30 +146,23 @@ class StoredReader(CopiedAsParts, ABC, Generic[Passage, Document]):
                 self._lengths_known.put((source, access.key), len(self._text_of(document)))
         return documents
 
-    def _lengths(self, passages: Sequence[Passage], scope: Any) -> Lengths | None:
+    def _sizes(self, passages: Sequence[Passage], scope: Any) -> list[Size] | None:
         if self._is_overridden:
             return None
         groups = self._grouped(passages)
         alone = [Size(None, len(self._text_of(self._alone(found[0])))) for source, found in groups if source is None]
         sources, known = [source for source, _ in groups if source is not None], self._lengths_known
-        if not sources:
-            self._check_names(groups, self._access(scope))
-
-        @cache
-        def keys() -> list[Hashable] | None:
-            access = self._access(scope)
-            return None if access.key is None or access.verified else [(source, access.key) for source in sources]
-
-        def lengths() -> list[Size] | None:
-            if any(known.get((source,)) is None for source in sources):  # not read yet, under any limits
-                return None
-            with suppress(Exception):  # an answer from passages needs no documents
-                found = keys()
-                sizes = [Size(key, size) for key in found or () if (size := known.get(key)) is not None]
-                return None if found is None or len(sizes) < len(found) else [*alone, *sizes]
+        if any(known.get((source,)) is None for source in sources):  # not read yet, under any limits
             return None
-
-        return lengths
+        access = self._access(scope)
+        if not sources:
+            self._check_names(groups, access)
+            return alone
+        if access.key is None or access.verified:
+            return None
+        keys: list[Hashable] = [(source, access.key) for source in sources]
+        sizes = [Size(key, size) for key in keys if (size := known.get(key)) is not None]
+        return None if len(sizes) < len(keys) else [*alone, *sizes]
 
     def _grouped(self, passages: Sequence[Passage]) -> list[tuple[Any, list[Passage]]]:
         """Group the passages by document, best first; a passage that names no document forms a group of its own."""
@@ -286,12 +277,12 @@ class ScopedDocuments(Generic[Passage, Document]):
         """Call the stored documents within the scope; the result is awaitable if a subclass's `__call__` is async."""
         return call_within(self._scope, self._stored, *given)
 
-    def lengths(self, passages: Sequence[Passage]) -> Lengths | None:
-        """Return a function that returns the lengths of the documents; None if they cannot become known.
+    def sizes(self, passages: Sequence[Passage]) -> list[Size] | None:
+        """Return the sizes of the documents; None if they are not known.
 
         It reads nothing, and asks what may be read only if each of the documents was read before, for anybody.
         """
-        return None if self.doubted else self._stored._lengths(passages, self._scope)  # noqa: SLF001
+        return None if self.doubted else self._stored._sizes(passages, self._scope)  # noqa: SLF001
 
     @property
     def advice(self) -> str:

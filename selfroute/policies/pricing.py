@@ -40,10 +40,10 @@ def check_prices(policy: Any, priced_as: Callable[[Route], PricedModel], *, shar
         model = priced_as(step)
         costs = [prices.cost_of(one, _SOME) for one in (model, *model.fallbacks) if one.name]
         if len(costs) == 1 + len(model.fallbacks) and all(cost.dollars is None for cost in costs):
-            option = "priced_as" if field == "llm" else "long_context_priced_as"
+            option = "'provider:name'" if field == "llm" else "{'long_context_llm': 'provider:name'}"
             reason = str(costs[0].unknown).partition(";")[0]
             msg = (
                 f"a limit in dollars needs the price of {field}, but {reason}. Limit the tokens instead, as in "
-                f"Budget(tokens=...), or set {option}='provider:name' to a model with a price"
+                f"Budget(tokens=...), or set priced_as={option} to a model with a price"
             )
             raise ConfigurationError(msg)

@@ -13,6 +13,7 @@ from selfroute.effects import Answer, Decided, Route
 from selfroute.usage import prices, telemetry
 from selfroute.usage.counts import NO_USAGE, NOTHING, Entry, Outcome, StepUsage, Usage
 from selfroute.usage.prices import UNKNOWN, PricedModel
+from selfroute.usage.tokens import count_tokens
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
@@ -42,18 +43,17 @@ class Tally:
         self.ended = DONE
         self.report: str | None = None
 
-    def usage(self, prompt: Callable[[], str], *, count: Callable[[str], int]) -> StepUsage | None:
+    def usage(self, prompt: Callable[[], str]) -> StepUsage | None:
         """Return the usage of the call; None if it failed before any text came, for which no provider charges.
 
         Args:
             prompt: Returns the text of the prompt; called only if its tokens have to be estimated.
-            count: Counts the tokens of a text.
         """
         if not (self.text or self.left):
             return None
         if self.whole and self.counts and self.counts.input_tokens:
             return self.counts
-        return (self.counts or NOTHING).with_estimates(prompt=prompt(), reply="".join(self.text), count=count)
+        return (self.counts or NOTHING).with_estimates(prompt=prompt(), reply="".join(self.text), count=count_tokens)
 
     def ending(self) -> Ending:
         """Return how the reply ended; called once all of it has come."""
@@ -73,7 +73,6 @@ class Account:
 
     Attributes:
         usage: The usage so far.
-        complete_later: As in `Entry`.
         answerable: Whether the question is answered, as far as the first text tells; None before it is shown.
     """
 
@@ -86,7 +85,6 @@ class Account:
         self.usage = NO_USAGE
         self._models: dict[str, StepUsage] = {}  # of the calls that this account has seen
         self.answerable: bool | None = None
-        self.complete_later: Callable[[], Usage | None] | None = None
         self._record = record
         self._callbacks: tuple[Callable[[Usage], object], ...] = ()
         self._decided: Decided | None = None
@@ -171,7 +169,6 @@ class Account:
             self._first,
             answerable=answer.answerable if answer else None,
             error=type(error).__name__ if failed else None,
-            complete_later=self.complete_later,
             models=self._models,
             **about,
         )

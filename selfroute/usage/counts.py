@@ -298,9 +298,6 @@ class Entry:
         stopped: Whether a policy kept the question from another step; None as for `route`.
         answerable: False if every step that ran declined; None if the question was not answered to the end.
         error: The name of the error's type if the question failed.
-        complete_later: Returns the usage including `long_context_only` once the length of the documents is known, and
-            None until then. It is only set if the length was unknown when the question was answered. It does not wait
-            and does not raise.
         models: What the calls of each model took, by its name.
         earlier: The steps whose usage the record of an `open` question has counted before.
     """
@@ -315,7 +312,6 @@ class Entry:
     stopped: bool | None = None
     answerable: bool | None = None
     error: str | None = None
-    complete_later: Callable[[], Usage | None] | None = field(default=None, repr=False, compare=False)
     models: Mapping[str, StepUsage] = field(default_factory=dict)
     earlier: Sequence[Route] = ()
 
@@ -326,9 +322,9 @@ class Entry:
         return replace(self.usage, **counted) if counted else self.usage
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the record as plain JSON: the attributes but for `complete_later`, `usage` as `Usage.as_dict` does."""
+        """Return the record as plain JSON: the attributes, with `usage` as `Usage.as_dict` returns it."""
         return {
-            **{one.name: getattr(self, one.name) for one in fields(self) if one.name != "complete_later"},
+            **{one.name: getattr(self, one.name) for one in fields(self)},
             "usage": self.usage.as_dict(),
             "models": {name: prompts_of(counts) for name, counts in self.models.items()},
             "earlier": list(self.earlier),

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from selfroute.usage.totals import Totals
 
 L = TypeVar("L", bound="Ledger")
-_MAX_WAITING = 1_000  # answered queries for which the length of the documents may become known later
 
 
 class _Read(Generic[L]):
@@ -52,12 +51,10 @@ def _read(ledger: L, rows: Iterable[Mapping[str, Any]]) -> L:
 class Ledger:
     """A running total of the tokens, costs and times of questions; safe to use from threads and tasks.
 
-    Its size is bounded. It keeps totals, the last 100,000 times of each kind and route, and the last 1,000 answered
-    queries for which the length of the documents is not known yet.
+    Its size is bounded: it keeps totals, and the last 100,000 times of each kind and route.
 
-    A copy, also in another process, starts with the figures so far, and then counts independently. Savings that are not
-    known yet stay unknown in the copy. `read(rows)` adds up results from elsewhere; on the class, `Ledger.read(rows)`
-    returns a new ledger.
+    A copy, also in another process, starts with the figures so far, and then counts independently. `read(rows)` adds up
+    results from elsewhere; on the class, `Ledger.read(rows)` returns a new ledger.
     """
 
     read = _Read["Ledger"]()
@@ -68,17 +65,15 @@ class Ledger:
         self._new: deque[Entry] = deque()
         self._lock = threading.Lock()
         self._totals = _empty()
-        self._waiting: deque[Entry] = deque()
 
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
-            self._catch_up()
+            self._add_new()
             return {
                 **vars(self),
                 "_totals": deepcopy(self._totals),
                 "_lock": None,
                 "_new": deque(),
-                "_waiting": deque(),
             }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -100,9 +95,8 @@ class Ledger:
             The figures until now, as `to_dict` returns them. Each question is counted either in them or from now on.
         """
         with self._lock:
-            self._catch_up()
+            self._add_new()
             totals, self._totals = self._totals, _empty()
-            self._waiting.clear()
         return _figures({name: total.as_dict() for name, total in totals.items()})
 
     def to_dict(self) -> dict[str, Any]:
@@ -111,10 +105,9 @@ class Ledger:
         A failed attempt is not a query, because a retry or a fallback may still answer the question. Its tokens and
         cost are counted all the same.
 
-        The savings of a query are known as soon as the length of its documents is. For queries that read the documents
-        that is at once; for others it may be later, or never. Each time you ask for figures, the queries that have
-        become known are added. If the length is unknown for more than a tenth of the answered queries, `token_ratio`
-        and `saved` are None, because the rest would not be representative.
+        The savings of a query are known if the length of its documents was when it ended: they were read, for this
+        query or an earlier one, or given as a list. If it is unknown for more than a tenth of the answered queries,
+        `token_ratio` and `saved` are None, because the rest would not be representative.
 
         Returns:
             `queries`: the number of queries that did not fail. Among them: `declined` by the first step; `doubted`,
@@ -165,40 +158,17 @@ class Ledger:
     def _snapshot(self) -> dict[str, dict[str, Any]]:
         """Return the figures of each route and of all queries, taken at one moment."""
         with self._lock:
-            self._catch_up()
+            self._add_new()
             totals = deepcopy(self._totals)
         return {name: total.as_dict() for name, total in totals.items()}
-
-    def _catch_up(self) -> None:
-        """Add the queued entries, and the savings that have become known; the caller holds the lock."""
-        self._add_new()
-        for _ in range(len(self._waiting)):
-            entry = self._waiting.popleft()
-            if not self._add_savings(entry):
-                self._waiting.append(entry)
 
     def _add_new(self) -> None:
         """Add the queued entries; the caller holds the lock."""
         while self._new:
             entry = self._new.popleft()
-            for totals in self._totals_of(entry):
-                totals.add(entry)
-            if entry.outcome == "answered" and entry.usage.long_context_only is None and entry.complete_later:
-                if len(self._waiting) >= _MAX_WAITING:
-                    self._add_savings(self._waiting.popleft())
-                self._waiting.append(entry)
-
-    def _add_savings(self, entry: Entry) -> bool:
-        """Add what a waiting query saved; return whether that is known by now."""
-        usage = entry.complete_later() if entry.complete_later else None
-        if usage is None:
-            return False
-        for totals in self._totals_of(entry):
-            totals.compare(usage)
-        return True
-
-    def _totals_of(self, entry: Entry) -> list[Totals]:
-        return [self._totals[name] for name in ("all", entry.route) if name]
+            for name in ("all", entry.route):
+                if name:
+                    self._totals[name].add(entry)
 
 
 def _empty() -> dict[str, Totals]:

@@ -80,24 +80,6 @@ class PricedModel:
         return cls(name, provider)
 
 
-def declared_models(
-    *, priced_as: str | None, long_context_priced_as: str | None, shared: bool
-) -> dict[Route, PricedModel | None]:
-    """Return the model that the user declared for pricing each step; None for a step without one.
-
-    Args:
-        priced_as: The option for the first step's model, as `provider:name`.
-        long_context_priced_as: The option for the model that reads the documents.
-        shared: Whether one model performs all steps; then the first option applies to all.
-
-    Raises:
-        ConfigurationError: An option is not of that form.
-    """
-    first = PricedModel.parse("priced_as", priced_as) if priced_as else None
-    second = PricedModel.parse("long_context_priced_as", long_context_priced_as) if long_context_priced_as else None
-    return {"rag": first, "sections": first, "long_context": second or (first if shared else None)}
-
-
 def is_one_model(models: Mapping[Route, Any]) -> bool:
     """Return whether one model performs all steps: the same object, since two that are equal may be paid apart."""
     return models["rag"] is models["long_context"]

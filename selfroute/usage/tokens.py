@@ -6,15 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import ceil
-from typing import TYPE_CHECKING
 
-from selfroute.documents.cache import MOST, Lengths, Recent, Size
+from selfroute.documents.cache import MOST, Recent, Size
 from selfroute.usage import prices
 from selfroute.usage.counts import FREE, NOTHING, Cost, StepUsage, Usage
 from selfroute.usage.prices import PricedModel
-
-if TYPE_CHECKING:
-    from selfroute.usage.account import Account
 
 _UNMEASURED = Cost(None, "the length of the documents is not known")
 RATE = 0.25  # tokens per character, where nothing was counted
@@ -183,50 +179,42 @@ class LongContextEstimate:
 
     def answered(  # noqa: PLR0913 - an estimate needs all of them
         self,
-        account: Account,
-        lengths: Lengths | None,
+        usage: Usage,
+        sizes: Sequence[Size] | None,
         *,
         latest: StepUsage | None,
         prompt: PromptSize,
         room: int | None,
         model: PricedModel,
         priced: PricedModel,
-    ) -> None:
-        """Add an estimate for the long context alone to a question whose documents were not read, now or later.
+    ) -> Usage:
+        """Return the usage of a question whose documents were not read, with an estimate for the long context alone.
 
         The tokens per character of a document are those that the provider counted when the model read it last. For a
         document that it has not read yet, they are those of the latest prompt; if the model was not asked at all, as
         many as in most texts.
 
         Args:
-            account: The account.
-            lengths: Returns the lengths of the documents that would have been read; None if they cannot become known.
+            usage: The usage of all steps.
+            sizes: The sizes of the documents that would have been read; None if they are not known.
             latest: What the latest call of a model took; None if there was none.
             prompt: The size of its prompt. The text around the context is assumed to be the same in all.
             room: The tokens of documents that fit in a prompt; None for no limit.
             model: The model that would have read them.
             priced: The model as which it is priced.
         """
-        usage = account.usage
+        if sizes is None:
+            return usage.compared(usage.long_context_only, _UNMEASURED)
         if latest and prompt.characters:
             rate = latest.input_tokens / prompt.characters
         else:
             rate = RATE * self.calibration.ratio(model)
-
-        def complete() -> Usage | None:
-            sizes = lengths() if lengths else None
-            if sizes is None:
-                return None
-            only = self.tokens(sizes, rate, prompt=prompt, room=room, model=model)
-            if not only:
-                return usage.compared(only, FREE)
-            # The framework's cache of replies, if that is where this one came from, would have had the other one, too.
-            cold, warm = _bounds(only, latest or NOTHING, priced)
-            return usage.compared(only, cold, cold, warm)
-
-        completed = complete()
-        account.usage = completed or usage.compared(usage.long_context_only, _UNMEASURED)
-        account.complete_later = complete if lengths and not completed else None
+        only = self.tokens(sizes, rate, prompt=prompt, room=room, model=model)
+        if not only:
+            return usage.compared(only, FREE)
+        # A reply from the framework's cache cost nothing; the other one would have come from there, too.
+        cold, warm = _bounds(only, latest or NOTHING, priced)
+        return usage.compared(only, cold, cold, warm)
 
     def tokens(
         self, sizes: Sequence[Size], rate: float, *, prompt: PromptSize, room: int | None, model: PricedModel

@@ -180,13 +180,6 @@ CHAINS: dict[str, Case] = {
         lambda: a_chain(llm=ScriptedModel()),
         *("window", None, "does not report its window", "set max_context_tokens"),
     ),
-    "a counter that fails": (
-        lambda: a_chain(token_counter=raising(OSError("no vocabulary"))),
-        "window",
-        False,
-        "no voc",
-        "",
-    ),
     "no price": (lambda: a_chain(priced_as="openai:unheard-of"), "prices", None, "knows no price of 'unheard-of'", ""),
     "another refusal": (lambda: a_chain(refusal="PASS"), "prompt", True, "'PASS'", ""),
     "numbers": (lambda: a_chain(answerability="graded"), "prompt", True, "two numbers", ""),

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from langchain_core.runnables import ConfigurableField
 
 from langchain_parts import a_chain
 from llamaindex_parts import an_engine
@@ -41,11 +40,7 @@ def test_the_refusal_is_used_without_the_white_space_around_it() -> None:
         ("max_context_tokens", 0),
         ("max_context_tokens", True),
         ("max_context_tokens", "many"),
-        ("token_counter", "words"),
-        ("measure_savings", "background"),
-        ("measure_savings", 1.0),
-        ("priced_as", "gpt-4o"),
-        ("long_context_priced_as", ":"),
+        *[("priced_as", value) for value in ("gpt-4o", ":", 7, {}, {"rag": "openai:gpt-4o"}, {"llm": "gpt-4o"})],
     ],
 )
 def test_an_option_that_makes_no_sense_is_refused_by_its_name(name: str, value: Any) -> None:
@@ -101,62 +96,23 @@ async def _later(text: str) -> int:
     return len(text)
 
 
-COUNTERS: dict[str, tuple[Callable[..., Any], str]] = {
-    "text": (str, "it returned the str"),
-    "nothing": (lambda text: None, "it returned the NoneType"),
-    "a fraction": (lambda text: len(text) / 4, r"it returned the float 0\.25"),
-    "less than nothing": (lambda text: -1, "it returned the int -1"),
-    "a truth": (lambda text: True, "it returned the bool True"),
-    "a coroutine": (_later, "it returned the coroutine"),
-    "a list of tokens": (list, "it returned the list"),
-    "no argument": (lambda: 1, "it raised TypeError: .* takes 0 positional arguments"),
+DECLARED: dict[str, tuple[Any, bool, tuple[str | None, str | None]]] = {  # the option, one model, draft and last step
+    "a name": ("openai:gpt-4o-mini", False, ("gpt-4o-mini", None)),
+    "a name, one model": ("openai:gpt-4o-mini", True, ("gpt-4o-mini", "gpt-4o-mini")),
+    "llm": ({"llm": "openai:gpt-4o-mini"}, False, ("gpt-4o-mini", None)),
+    "llm, one model": ({"llm": "openai:gpt-4o-mini"}, True, ("gpt-4o-mini", "gpt-4o-mini")),
+    "long_context_llm": ({"long_context_llm": "openai:gpt-4o"}, False, (None, "gpt-4o")),
+    "both": ({"llm": "openai:gpt-4o-mini", "long_context_llm": "openai:gpt-4o"}, True, ("gpt-4o-mini", "gpt-4o")),
+    "none": (None, True, (None, None)),
 }
 
 
-@pytest.mark.parametrize("build", [Settings, a_chain, an_engine])
-@pytest.mark.parametrize("kind", COUNTERS)
-def test_a_counter_that_returns_no_number_is_refused_with_what_it_returned(
-    kind: str, build: Callable[..., Any]
-) -> None:
-    counter, told = COUNTERS[kind]
-    with pytest.raises(ConfigurationError, match=f"token_counter must be a callable .*; for the text 'a' {told}"):
-        build(token_counter=counter)
-
-
-def test_a_counter_that_fails_for_now_is_tried_again_where_it_is_needed() -> None:
-    counted: list[str] = []
-
-    def count(text: str) -> int:
-        counted.append(text)
-        if len(counted) == 1:
-            raise OSError
-        return 1
-
-    settings = Settings(token_counter=count)
-    assert (settings.count_tokens("a text"), counted) == (1, ["a", "a text"])
-
-
-class Counting:
-    """A counter that may be slow."""
-
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-
-    def count(self, text: str) -> Any:
-        self.texts.append(text)
-        return np.int64(len(text))
-
-
-def test_a_counter_is_tried_once_on_a_short_text() -> None:
-    counting = Counting()
-    counter = counting.count
-    for build in (Settings, a_chain, an_engine, Settings):
-        build(token_counter=counter)
-    chain = a_chain(token_counter=counter)
-    chain.model_copy(update={"max_context_tokens": 9}).parts()
-    later = chain.configurable_fields(max_context_tokens=ConfigurableField(id="most"))
-    later.get_graph({"configurable": {"most": 9}})  # makes a chain with these
-    assert counting.texts == ["a"]
+@pytest.mark.parametrize("name", DECLARED)
+def test_priced_as_names_the_model_of_each_step(name: str) -> None:
+    value, shared, expected = DECLARED[name]
+    settings = Settings(priced_as=value)
+    found = [settings.declared_model(step, shared=shared) for step in ("rag", "sections", "long_context")]
+    assert tuple(model and model.name for model in found) == (expected[0], *expected)
 
 
 @pytest.mark.parametrize("bound", ["doubt_below", "stop_below"])

@@ -263,7 +263,6 @@ async def test_each_text_and_the_question_are_sent_once() -> None:
 LONG = " ".join([*(f"{WHOLE} word{n}." for n in range(150)), PASSAGE_TEXTS[0], *(f"word{n}" for n in range(50))])
 PRICED = {
     "a budget": {"max_context_tokens": 120},
-    "a counter": {"max_context_tokens": 120, "token_counter": lambda text: len(text.split())},
     "too long": {"failures": {"long_context": [ValueError("prompt is too long: 640 tokens > 400 maximum")]}},
 }
 

@@ -101,7 +101,7 @@ async def test_an_answer_of_the_first_step_reads_no_document(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["langchain memory", "llamaindex memory"])
 async def test_the_other_options_are_handed_through(kind: str) -> None:
-    options = {"refusal": "no", "max_context_tokens": 20, "token_counter": lambda text: len(text.split())}
+    options = {"refusal": "no", "max_context_tokens": 30}
     answered = await house(kind, _ash()).built(k=3, model={"draft": ("no",)}, **options).ask()
     assert answered.found == 3
     assert answered.read[0].label["trimmed"] is True

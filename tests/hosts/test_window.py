@@ -27,7 +27,7 @@ PASSAGE = "Ms Okafor took the chair at nine."
 
 
 def words(text: str) -> int:
-    """Count tokens as words."""
+    """Count tokens as the scripted models do."""
     return len(text.split())
 
 
@@ -44,7 +44,7 @@ def a_document(where: str, size: int = 600, source: str = "May", **metadata: Any
 
 def long(where: str, **parts: Any) -> Pipeline:
     """Make one over a long document and its passage."""
-    found = {"documents": [a_document(where)], "token_counter": words}
+    found = {"documents": [a_document(where)]}
     if "retriever" not in parts:
         found["passages"] = [PASSAGE]
     return pipeline(where, **{**found, **parts})
@@ -114,11 +114,11 @@ def test_less_is_sent_until_it_fits_at_most_half_each_time(where: str, error: Ex
     hardly_less = ValueError("prompt is too long: 640 tokens > 600 maximum")
     one = long(where, failures={"long_context": [met(where, error), hardly_less, again()]})
     told = one.now()
-    _, *prompts = map(words, told.prompts)
-    around = prompts[-1] - words(told.read[0])
+    _, *prompts = map(count_tokens, told.prompts)
+    around = prompts[-1] - count_tokens(told.read[0])
     read = [prompt - around for prompt in prompts]
-    assert read[2] <= read[1] // 2
-    assert read[3] <= read[2] // 2
+    assert read[2] <= read[1] // 2 + 2  # estimates of a text do not add up to the token
+    assert read[3] <= read[2] // 2 + 2
     assert PASSAGE in told.read[0]
 
 
@@ -134,7 +134,7 @@ RAISED: dict[str, list[Exception]] = {  # the errors that a model gives in turn;
 def test_what_no_shorter_prompt_helps_against_is_the_provider_s_error(where: str, name: str) -> None:
     errors, nothing = RAISED[name], {}
     if name.startswith("nothing"):
-        nothing = {"documents": [WHOLE], "token_counter": lambda text: int(len(text) > 0)}
+        nothing = {"documents": ["Zq"], "marker": "Zq"}
     one = long(where, failures={"long_context": [*errors, again(99)]}, **nothing)
     with pytest.raises(type(errors[-1])) as raised:
         one.now()
@@ -188,13 +188,12 @@ def test_passages_that_never_fit_are_the_provider_s_error(where: str) -> None:
 
 
 @everywhere
-@pytest.mark.parametrize("counter", [None, words], ids=["estimated", "counted"])
-def test_passages_beyond_the_window_are_left_out_the_nearest_kept(where: str, counter: Any) -> None:
-    one = long(where, passages=MANY, draft=FINAL, window=500, token_counter=counter)
+def test_passages_beyond_the_window_are_left_out_the_nearest_kept(where: str) -> None:
+    one = long(where, passages=MANY, draft=FINAL, window=500)
     check_first(told := one.now(), 9, 59)
     (prompt,) = told.prompts
     assert ("page: 8" in prompt) is where.startswith("llamaindex")  # what a node shows beside its text counts
-    assert (counter or count_tokens)(prompt) < 500
+    assert count_tokens(prompt) < 500
 
 
 @everywhere
@@ -221,7 +220,7 @@ def test_the_question_and_the_history_take_their_place_from_the_window(where: st
     question = {"input": QUESTION, **history} if where.startswith("langchain") else "word " * 1200 + QUESTION
     told = one.now(question)
     assert told.route == route
-    assert all(1800 < words(prompt) < 2900 for prompt in told.prompts)
+    assert all(2100 < count_tokens(prompt) < 2900 for prompt in told.prompts)
 
 
 def test_the_passages_of_the_first_step_are_never_trimmed_to_the_budget_of_documents() -> None:
@@ -239,7 +238,7 @@ def test_documents_fill_the_budget_and_no_more(where: str, budget: int) -> None:
     one = long(where, max_context_tokens=budget)
     told = one.now()
     (read,) = told.read
-    assert budget * 0.8 <= words(read) <= budget
+    assert budget * 0.8 <= count_tokens(read) <= budget
     assert PASSAGE in read
     assert (told.names, told.context[0][1]["pages"]) == (["May"], [1, 2])
     assert told.labels[0]["trimmed"] is True
@@ -259,10 +258,10 @@ def test_documents_that_fit_are_handed_over_as_they_are(where: str) -> None:
 def test_the_best_documents_come_first_and_the_last_is_trimmed(where: str) -> None:
     documents = [a_document(where, 400, name) for name in ("May", "June", "July")]
     before = deepcopy(documents)
-    told = long(where, documents=documents, max_context_tokens=600).now()
+    told = long(where, documents=documents, max_context_tokens=count_tokens(long_text(400)) * 3 // 2).now()
     assert told.names == ["May", "June"]
     assert told.read[0] == long_text(400)
-    assert sum(map(words, told.read)) <= 600
+    assert sum(map(count_tokens, told.read)) <= count_tokens(long_text(400)) * 3 // 2
     assert told.labels[1]["trimmed"] is True
     assert documents == before
 
@@ -299,7 +298,7 @@ def test_llama_index_s_label_is_kept_out_of_embeddings_too(by: str, fields: dict
 
 @everywhere
 def test_a_budget_for_nothing_asks_no_model(where: str) -> None:
-    one = long(where, max_context_tokens=1, token_counter=lambda text: 2 * bool(text), final=None)
+    one = long(where, documents=["\N{CRAB}" * 9], max_context_tokens=1, final=None)  # each takes more than a token
     told = one.now()
     assert (told.answerable, told.read, one.model.steps) == (False, [], ["rag"])
 
@@ -325,7 +324,7 @@ def test_the_long_context_is_one_call_whatever_its_length(where: str) -> None:
 def test_a_budget_goes_before_the_window_a_token_is_four_characters_and_each_model_has_its_own(where: str) -> None:
     (read,) = long(where, long_context_llm=model(where, final=FINAL, window=128_000), max_context_tokens=50).now().read
     assert words(read) <= 50
-    (read,) = long(where, token_counter=None, max_context_tokens=100).now().read
+    (read,) = long(where, max_context_tokens=100).now().read
     assert 300 <= len(read) <= 400
     first = model(where, draft=("unanswerable",), window=1000)
     assert long(where, llm=first, long_context_llm=model(where, final=FINAL)).now().read == [long_text()]
@@ -397,7 +396,7 @@ def test_the_window_of_a_model_is_what_it_declares_or_tells_its_server(name: str
     where = f"{name.partition(':')[0]} {mode}"
     (read,) = long(where, documents=[a_document(where, 8000)], long_context_llm=make()).now().read
     assert PASSAGE in read
-    assert read == long_text(8000) if window is None else window / 3 < words(read) < window
+    assert read == long_text(8000) if window is None else window / 3 < count_tokens(read) < window
 
 
 # What the provider counts
@@ -449,7 +448,7 @@ def test_a_text_of_another_script_is_fitted_to_a_window_and_to_one_that_nobody_n
 ) -> None:
     final = by_characters(where, window=window, marker=JAPANESE)
     documents = [JAPANESE * 1000]
-    (read,) = long(where, documents=documents, long_context_llm=final, token_counter=None).now().read
+    (read,) = long(where, documents=documents, long_context_llm=final).now().read
     assert len(final.calls) == tries
     assert 1000 < len(read) < (window or 3500)
 
@@ -459,7 +458,7 @@ def test_a_text_of_another_script_is_fitted_to_a_window_and_to_one_that_nobody_n
 def test_how_the_provider_counts_is_learned_for_the_next_question(where: str, limit: dict[str, int]) -> None:
     """A text of rare words, which takes twice the tokens that it seems to."""
     final = by_characters(where, 0.5, limit=2700, window=3000)
-    one = long(where, documents=[a_document(where, 8000)], long_context_llm=final, token_counter=None, **limit)
+    one = long(where, documents=[a_document(where, 8000)], long_context_llm=final, **limit)
     for _ in range(2):
         one.now()
     before = len(final.calls)
@@ -472,7 +471,7 @@ def test_how_the_provider_counts_is_learned_for_the_next_question(where: str, li
 def test_a_window_is_filled_as_the_provider_s_counts_become_known(where: str) -> None:
     """A model that has a token for each word, where one for four characters is estimated."""
     final = model(where, final=FINAL, usage=True, window=5000)
-    one = long(where, documents=[a_document(where, 8000)], long_context_llm=final, token_counter=None)
+    one = long(where, documents=[a_document(where, 8000)], long_context_llm=final)
     lengths = [words(one.now().read[0]) for _ in range(3)]
     assert lengths[0] < lengths[1] < 5000 * 9 // 10 - 1000 == 3500
     assert 3300 < lengths[2] <= 3550

@@ -373,7 +373,6 @@ class TenantRetriever(BaseRetriever):
 async def test_what_runs_within_a_call_finds_its_config_and_its_parent(mode: str) -> None:
     retriever, tracer = TenantRetriever(tenants=[]), TreeTracer()
     config: Any = {"configurable": {"tenant": "acme"}, "callbacks": [tracer]}
-    counting = RunnableLambda(lambda text: len(text.split())).with_config(run_name="count")
-    await ask(a_chain(retriever=retriever, token_counter=counting.invoke, max_context_tokens=9), "Who?", mode, config)
+    await ask(a_chain(retriever=retriever), "Who?", mode, config)
     assert retriever.tenants == ["acme"]
-    assert {"RunnableLambda", "count"} <= {run.name for run in all_of(tracer.root)}
+    assert "RunnableLambda" in {run.name for run in all_of(tracer.root)}

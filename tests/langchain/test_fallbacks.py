@@ -61,7 +61,7 @@ FALLBACKS: dict[str, Any] = {
 def a_long_chain(**fields: Any) -> Any:
     text = " ".join([*(f"{WHOLE} word{n}." for n in range(150)), PASSAGE, *(f"{WHOLE} more{n}." for n in range(50))])
     found = {"documents": [Document(text)], "retriever": ListRetriever(passages=[Document(PASSAGE)])}
-    return a_chain(**{**found, "token_counter": words, **fields})
+    return a_chain(**{**found, **fields})
 
 
 @every_mode

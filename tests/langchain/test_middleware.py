@@ -463,7 +463,7 @@ async def test_middleware_prices_each_step_as_it_is_told(store: Any, awaited: bo
     report = (await answered(agent, awaited))["selfroute"]
     assert report["route"] == "long_context"
     assert Decimal(report["usage"]["cost"]) == 2 * (100 * Decimal("0.15") + 5 * Decimal("0.6")) / 10**6
-    dearer, _ = agent_of(store, replies, priced_as=mini, long_context_priced_as="openai:gpt-4o")
+    dearer, _ = agent_of(store, replies, priced_as={"llm": mini, "long_context_llm": "openai:gpt-4o"})
     usage = (await answered(dearer, awaited))["selfroute"]["usage"]
     assert set(usage["ledger"]["models"]) == {mini, "openai:gpt-4o"}
 

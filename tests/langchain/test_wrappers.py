@@ -203,8 +203,8 @@ def test_the_lengths_of_originals_become_known_as_those_of_other_documents() -> 
     read, by_chunks = stored.behind(retriever, {}), stored.behind(home.search(), {})
     passages = retriever.invoke(QUESTION)
     (document,) = read({"input": QUESTION, "retrieved": passages})
-    assert [size.characters for size in read.lengths(passages)()] == [len(document.page_content)]
-    assert by_chunks.lengths(passages)() is None  # these are other documents
+    assert [size.characters for size in read.sizes(passages) or ()] == [len(document.page_content)]
+    assert by_chunks.sizes(passages) is None  # these are other documents
 
 
 # What the models of a retriever write

@@ -207,7 +207,7 @@ PRICES: dict[str, tuple[Any, Any, dict[str, Any], dict[str, Any], str]] = {
     "unknown": (SILENT, None, DAY, {}, ""),
     "hosted": (HOSTED, None, {"usd": 1}, {}, ""),
     "a local second": (HOSTED, LOCAL, DAY, {}, "price of long_context_llm"),
-    "a local second, priced": (HOSTED, LOCAL, DAY, {"long_context_priced_as": "openai:gpt-4o-mini"}, ""),
+    "a local second, priced": (HOSTED, LOCAL, DAY, {"priced_as": {"long_context_llm": "openai:gpt-4o-mini"}}, ""),
     "a local first": (LOCAL, HOSTED, DAY, {}, ""),
     "a local first, by question": (LOCAL, HOSTED, {"usd": 1}, {}, "price of llm"),
 }

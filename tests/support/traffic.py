@@ -85,6 +85,12 @@ OF_A_QUESTION = {
 }
 
 
+def priced_as(models: Models) -> dict[str, str] | None:
+    """Return the option for models that are called at these addresses."""
+    named = zip(("llm", "long_context_llm"), models, strict=True)
+    return {step: name for step, client in named if (name := PRICED_AS[client])} or None
+
+
 def count(text: str) -> int:
     """Count as the servers do."""
     return len(text.split())
@@ -523,10 +529,8 @@ class Chains(_Crowd):
                 ready(first),
                 k=2,
                 long_context_llm=ready(second),
-                token_counter=count,
                 answerability="structured" if structured else "text",
-                priced_as=PRICED_AS[first],
-                long_context_priced_as=PRICED_AS[second],
+                priced_as=priced_as((first, second)),
             )
 
         chain = over(*models)
@@ -603,11 +607,9 @@ class Engines(_Crowd):
             similarity_top_k=2,
             llm=llm,
             long_context_llm=second,
-            token_counter=count,
             answerability="structured" if structured else "text",
             streaming=streaming,
-            priced_as=PRICED_AS[models[0]],
-            long_context_priced_as=PRICED_AS[models[1]],
+            priced_as=priced_as(models),
         )
 
     def _asked(self, query: Query) -> Any:
@@ -688,6 +690,11 @@ def billed(bills: Iterable[loopback.Entry]) -> StepUsage:
     return sum(each, start=NOTHING)
 
 
+def near(estimated: int, booked: int) -> bool:
+    """Return whether an estimate of tokens is as near to the words that a server books as estimates are."""
+    return booked * 0.7 <= estimated <= booked * 2
+
+
 def account_is_wrong(
     query: Query, entries: Sequence[Entry], bills: Mapping[tuple[int, Route], Any], *, at_any_moment: bool
 ) -> str | None:
@@ -715,13 +722,17 @@ def account_is_wrong(
         unread = bill.output_tokens - counts.output_tokens  # what a reader who left did not read was made all the same
         if early:  # before or after the request was sent, or its answer
             most = max((len(reply.cut()) + reply.thinking_tokens for reply in query.replies[step]), default=0)  # type: ignore[union-attr]
-            agree = bill.input_tokens in {0, counts.input_tokens} and 0 <= unread <= most
+            agree = bill.input_tokens == 0 or (
+                near(counts.input_tokens, bill.input_tokens) and -MOST_AFTER <= unread <= most
+            )
         else:
             reported = query.trouble != "unreported" or step != query.step
-            agree = (counts.input_tokens, counts.cached_tokens) == (bill.input_tokens, bill.cached_tokens)
-            agree = (
-                agree and 0 <= unread <= (0 if whole else MOST_AFTER) and counts.estimated is not (whole and reported)
-            )
+            agree = counts.cached_tokens == bill.cached_tokens and counts.estimated is not (whole and reported)
+            if counts.estimated:
+                agree = agree and near(counts.input_tokens, bill.input_tokens)
+                agree = agree and counts.output_tokens <= 2 * bill.output_tokens + MOST_AFTER
+            else:
+                agree = agree and (counts.input_tokens, unread) == (bill.input_tokens, 0)
         if not agree:
             return f"it counts for {step} {counts}, the provider {bill}"
     return None

@@ -51,7 +51,7 @@ ENDS: dict[str, tuple[Sequence[Decided], tuple[Any, ...]]] = {
 
 @pytest.mark.parametrize(("decided", "noted"), ENDS.values(), ids=ENDS)
 @pytest.mark.parametrize("error", [None, GeneratorExit(), ValueError()], ids=["answered", "left", "failed"])
-def test_the_last_decision_says_what_became_of_the_draft(
+def test_account_notes_the_last_decision(
     decided: Sequence[Decided], noted: tuple[Any, ...], error: BaseException | None
 ) -> None:
     entries = list[Entry]()
@@ -66,7 +66,7 @@ def test_the_last_decision_says_what_became_of_the_draft(
 
 @pytest.mark.parametrize("recorded", [True, False])
 @pytest.mark.parametrize("error", [None, GeneratorExit(), ValueError()], ids=["answered", "left", "failed"])
-def test_who_asked_for_it_is_told_once_what_a_question_took_however_it_ended(
+def test_account_calls_back_once_however_a_question_ends(
     caplog: pytest.LogCaptureFixture, error: BaseException | None, *, recorded: bool
 ) -> None:
     told = list[Any]()

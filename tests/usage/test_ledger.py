@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import sys
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from decimal import Decimal
-from functools import partial
 from typing import Any
 
 import pytest
@@ -18,7 +17,6 @@ from hypothesis import strategies as st
 
 from lanes import examples
 from selfroute.usage import Cost, StepUsage, Usage
-from selfroute.usage import ledger as ledgers
 from selfroute.usage import totals as sums
 from selfroute.usage.counts import STEPS, Entry
 from selfroute.usage.ledger import Ledger
@@ -71,12 +69,14 @@ def an_entry(**fields: Any) -> Entry:
 
 @examples(60)
 @given(ENTRIES, st.randoms(use_true_random=False))
-def test_the_figures_depend_neither_on_the_order_nor_on_the_threads(entries: list[Entry], random: Any) -> None:
+def test_ledger_figures_depend_neither_on_order_nor_on_threads(entries: list[Entry], random: Any) -> None:
     shuffled, ledger = random.sample(entries, len(entries)), Ledger()
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(ledger.add, shuffled))
     assert ledger.to_dict() == added(entries).to_dict()
     assert str(ledger) == str(added(entries))
+    assert json.loads(json.dumps(ledger.to_dict(), allow_nan=False)) == ledger.to_dict()
+    assert max(len(line) for line in str(ledger).splitlines()) <= 100
 
 
 def steps_of(entries: Iterable[Entry], step: str) -> list[StepUsage]:
@@ -85,7 +85,7 @@ def steps_of(entries: Iterable[Entry], step: str) -> list[StepUsage]:
 
 @examples(60)
 @given(ENTRIES)
-def test_the_tokens_are_those_of_every_step_that_was_paid_for(entries: list[Entry]) -> None:
+def test_ledger_tokens(entries: list[Entry]) -> None:
     tokens = added(entries).to_dict()["tokens"]
     for step in STEPS:
         all_of = steps_of(entries, step)
@@ -101,7 +101,7 @@ def test_the_tokens_are_those_of_every_step_that_was_paid_for(entries: list[Entr
 
 @examples(60)
 @given(ENTRIES)
-def test_a_query_is_what_did_not_fail(entries: list[Entry]) -> None:
+def test_ledger_queries(entries: list[Entry]) -> None:
     figures = added(entries).to_dict()
     queries = [entry for entry in entries if entry.outcome != "failed"]
     failed = [entry.error for entry in entries if entry.outcome == "failed"]
@@ -118,7 +118,7 @@ def test_a_query_is_what_did_not_fail(entries: list[Entry]) -> None:
 
 @examples(60)
 @given(ENTRIES)
-def test_what_is_compared_is_of_the_same_queries(entries: list[Entry]) -> None:
+def test_ledger_savings(entries: list[Entry]) -> None:
     answered = [entry.usage for entry in entries if entry.outcome == "answered"]
     figures = added(entries).to_dict()
     measured = [usage for usage in answered if usage.long_context_only is not None]
@@ -154,7 +154,7 @@ def test_what_is_compared_is_of_the_same_queries(entries: list[Entry]) -> None:
 
 @examples(60)
 @given(ENTRIES)
-def test_each_model_has_what_it_was_sent_and_the_share_from_its_cache(entries: list[Entry]) -> None:
+def test_ledger_models(entries: list[Entry]) -> None:
     figures = added(entries).to_dict()["models"]
     assert set(figures) == {name for entry in entries for name in entry.models}
     for name, told in figures.items():
@@ -164,7 +164,7 @@ def test_each_model_has_what_it_was_sent_and_the_share_from_its_cache(entries: l
         assert told["hit_rate"] == (told["cached_tokens"] / told["input_tokens"] if told["input_tokens"] else None)
 
 
-def test_of_many_models_the_rest_are_told_together() -> None:
+def test_ledger_models_are_bounded() -> None:
     entries = [an_entry(models={f"openai:{number}": StepUsage(1, 1)}) for number in range(150)]
     figures = added([*entries, *entries]).to_dict()["models"]
     assert len(figures) <= 101
@@ -175,7 +175,7 @@ def test_of_many_models_the_rest_are_told_together() -> None:
 
 @examples(60)
 @given(ENTRIES)
-def test_the_cost_is_all_that_is_known_and_tells_what_is_not(entries: list[Entry]) -> None:
+def test_ledger_cost(entries: list[Entry]) -> None:
     money = added(entries).to_dict()["money"]
     steps = [counts for step in STEPS for counts in steps_of(entries, step)]
     known = [step.cost.dollars for step in steps if step.cost.dollars is not None]
@@ -187,19 +187,11 @@ def test_the_cost_is_all_that_is_known_and_tells_what_is_not(entries: list[Entry
     assert money["unpriced"] == {reason: reasons.count(reason) for reason in reasons}
 
 
-@examples(60)
-@given(ENTRIES)
-def test_the_figures_are_json_and_the_table_fits(entries: list[Entry]) -> None:
-    ledger = added(entries)
-    assert json.loads(json.dumps(ledger.to_dict(), allow_nan=False)) == ledger.to_dict()
-    assert max(len(line) for line in str(ledger).splitlines()) <= 100
-
-
 @pytest.mark.parametrize(
     ("times", "median", "p95"),
     [([], None, None), ([3.0], 3.0, 3.0), ([1.0, 2.0], 1.5, 1.95), ([float(n) for n in range(101)], 50.0, 95.0)],
 )
-def test_times_are_told_by_route(times: list[float], median: float | None, p95: float | None) -> None:
+def test_ledger_times_by_route(times: list[float], median: float | None, p95: float | None) -> None:
     ledger = added(an_entry(seconds=time, seconds_to_first_text=time) for time in times)
     ledger.add(an_entry(seconds=1e9, route="long_context"))
     ledger.add(an_entry(outcome="left", seconds=1e9, seconds_to_first_text=None))
@@ -208,109 +200,23 @@ def test_times_are_told_by_route(times: list[float], median: float | None, p95: 
         assert ledger.to_dict()["seconds"]["rag"][kind] == {"median": pytest.approx(median), "p95": pytest.approx(p95)}
 
 
-def test_of_the_times_the_last_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ledger_times_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sums, "_MAX_TIMES", 10)
     ledger = added(an_entry(seconds=float(n)) for n in range(25))
     assert ledger.to_dict()["seconds"]["rag"]["end"]["median"] == 19.5
     assert ledger.to_dict()["queries"] == 25
 
 
-def pending(later: Callable[[], Usage | None], **fields: Any) -> Entry:
-    """An answered query whose documents' length was not known."""
-    return an_entry(usage=UNMEASURED, complete_later=later, **fields)
-
-
-@examples(60)
-@given(ENTRIES)
-def test_what_becomes_known_later_is_as_if_it_had_been_known_at_once(entries: list[Entry]) -> None:
-    ledger, known = Ledger(), set[int]()
-
-    def later(number: int) -> Usage | None:
-        usage = entries[number].usage
-        return None if number not in known or usage.long_context_only is None else usage
-
-    for number, entry in enumerate(entries):
-        usage = replace(entry.usage, long_context_only=None)
-        ledger.add(replace(entry, usage=usage, complete_later=partial(later, number)))
-    assert ledger.to_dict()["savings"]["queries"] == 0
-    for number in range(len(entries)):
-        known.add(number)
-        str(ledger)
-    assert ledger.to_dict() == added(entries).to_dict()
-    assert str(ledger) == str(added(entries))
-
-
-def test_a_query_whose_length_becomes_known_is_added_once_to_its_route_and_to_all() -> None:
-    asked: list[Usage | None] = [None, None, KNOWN]
-    ledger = added([pending(lambda: asked.pop(0)), an_entry(route="long_context")])
-    assert [ledger.to_dict()["savings"]["unknown"] for _ in range(2)] == [1, 1]
-    figures = ledger.to_dict()
-    assert asked == []  # and it is not asked again
-    assert figures == ledger.to_dict() == added([an_entry(), an_entry(route="long_context")]).to_dict()
-    assert str(ledger) == str(added([an_entry(), an_entry(route="long_context")]))
-
-
-def test_only_what_was_answered_and_is_not_known_is_asked_later() -> None:
-    def never() -> Usage:
-        raise AssertionError
-
-    left = an_entry(outcome="left", usage=UNMEASURED, complete_later=never)
-    failed = an_entry(outcome="failed", usage=UNMEASURED, error="TimeoutError", complete_later=never)
-    assert added([an_entry(complete_later=never), left, failed]).to_dict()["savings"]["queries"] == 1
-
-
-def test_a_query_whose_length_never_becomes_known_stays_unknown() -> None:
-    ledger = added([pending(lambda: None), an_entry(usage=UNMEASURED)])
-    savings = ledger.to_dict()["savings"]
-    assert savings == {"queries": 0, "input_tokens": 0, "long_context_only": 0, "token_ratio": None, "unknown": 2}
-    assert "not compared: 2 of unknown length" in str(ledger)
-
-
-def test_only_the_last_are_asked_again_the_oldest_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ledgers, "_MAX_WAITING", 10)
-    known, asked = set[int](), list[int]()
-
-    def later(number: int) -> Usage | None:
-        asked.append(number)
-        return KNOWN if number in known else None
-
-    ledger = added(pending(partial(later, number)) for number in range(10))
-    known |= {1, 3, 5}
-    for number in range(10, 15):
-        ledger.add(pending(partial(later, number)))
-    assert asked == [0, 1, 2, 3, 4]
-    known |= {0, 2, 4, 12}  # the even ones too late
-    savings = ledger.to_dict()["savings"]
-    assert (savings["queries"], savings["unknown"]) == (4, 11)
-    assert asked[5:] == list(range(5, 15))
-
-
-def test_a_sample_of_one_side_has_no_share_and_nothing_saved() -> None:
-    read = replace(KNOWN, long_context=StepUsage(1000, 10, cost=Cost(Decimal("0.8"))))
-    known: list[Usage] = []
-    rag = [pending(lambda: known[0] if known else None)] * 40
-    ledger = added([*rag, *[an_entry(usage=read, route="long_context", declined=True)] * 10])
-    figures, table = ledger.to_dict(), str(ledger)
-    assert (figures["savings"]["queries"], figures["savings"]["unknown"]) == (10, 40)
-    assert (figures["savings"]["input_tokens"], figures["savings"]["long_context_only"]) == (11_000, 10_000)
-    assert (figures["savings"]["token_ratio"], figures["money"]["compared"]["saved"]) == (None, None)
-    assert "saved:" not in table
-    assert "tokens read:" not in table
-    assert table.endswith("not compared: 40 of unknown length (too many to tell what was saved)")
-    known.append(KNOWN)
-    assert ledger.to_dict()["savings"]["token_ratio"] == 15_000 / 50_000
-    assert ledger.to_dict()["money"]["compared"]["saved"] == "27.0"
-
-
 @pytest.mark.parametrize(("answered", "unknown", "told"), [(10, 1, True), (19, 2, False), (20, 2, True), (9, 1, False)])
-def test_a_tenth_may_be_unknown(answered: int, unknown: int, *, told: bool) -> None:
+def test_ledger_savings_of_a_tenth_may_be_unknown(answered: int, unknown: int, *, told: bool) -> None:
     entries = [*[an_entry()] * (answered - unknown), *[an_entry(usage=UNMEASURED)] * unknown]
     figures = added([*entries, an_entry(outcome="left"), an_entry(outcome="failed", error="TimeoutError")]).to_dict()
+    assert figures["savings"]["unknown"] == unknown
     assert (figures["savings"]["token_ratio"] is not None) is told
     assert (figures["money"]["compared"]["saved"] is not None) is told
 
 
-def test_nothing_is_saved_where_prices_are_missing_of_more_than_a_tenth() -> None:
+def test_ledger_saved_is_none_where_prices_are_missing() -> None:
     price = Cost(None, "no price")
     unpriced = Usage(StepUsage(100, 10, cost=price), long_context_only=1000, cost_long_context_only=price)
     figures = added([an_entry(), an_entry(usage=unpriced)]).to_dict()
@@ -321,22 +227,14 @@ def test_nothing_is_saved_where_prices_are_missing_of_more_than_a_tenth() -> Non
 
 @examples(60)
 @given(ENTRIES)
-def test_a_ledger_that_is_reset_tells_what_it_ends_and_is_as_new(entries: list[Entry]) -> None:
-    ledger = added([*entries, pending(lambda: KNOWN)])
+def test_ledger_reset_returns_figures(entries: list[Entry]) -> None:
+    ledger = added([*entries, an_entry()])
     assert ledger.reset() == added([*entries, an_entry()]).to_dict()
     assert ledger.to_dict() == Ledger().to_dict()
     assert str(ledger) == "no queries yet"
 
 
-def test_what_waits_when_a_ledger_is_reset_is_over() -> None:
-    known: list[Usage] = []
-    ledger = added([pending(lambda: known[0] if known else None)])
-    assert ledger.reset()["savings"]["unknown"] == 1
-    known.append(KNOWN)
-    assert ledger.to_dict() == Ledger().to_dict()
-
-
-def test_between_resets_nothing_is_lost_or_counted_twice() -> None:
+def test_ledger_reset_in_threads_loses_nothing() -> None:
     ledger, ended, over = Ledger(), list[dict[str, Any]](), threading.Event()
 
     def look() -> None:
@@ -346,7 +244,7 @@ def test_between_resets_nothing_is_lost_or_counted_twice() -> None:
 
     with ThreadPoolExecutor(6) as pool:
         looking = [pool.submit(look) for _ in range(2)]
-        adding = [pool.submit(ledger.add, pending(lambda: KNOWN)) for _ in range(3000)]
+        adding = [pool.submit(ledger.add, an_entry()) for _ in range(3000)]
         for one in adding:
             one.result()
         over.set()
@@ -358,17 +256,7 @@ def test_between_resets_nothing_is_lost_or_counted_twice() -> None:
     assert sum(figures["tokens"]["total_tokens"] for figures in ended) == 3000 * KNOWN.total_tokens
 
 
-def test_an_entry_that_comes_while_lengths_are_asked_is_neither_lost_nor_waited_for() -> None:
-    def later() -> Usage:  # here the garbage collector might close a stream
-        ledger.add(an_entry())
-        return KNOWN
-
-    ledger = added([pending(later)])
-    assert ledger.to_dict()["savings"]["queries"] == 1
-    assert ledger.to_dict()["savings"]["queries"] == 2
-
-
-def test_an_entry_that_comes_while_another_is_added_is_neither_lost_nor_waited_for() -> None:
+def test_ledger_add_within_add() -> None:
     class Name(str):
         __slots__ = ()
 
@@ -382,7 +270,7 @@ def test_an_entry_that_comes_while_another_is_added_is_neither_lost_nor_waited_f
     assert (figures["queries"], figures["errors"]) == (1, {"TimeoutError": 1})
 
 
-def test_the_table_says_once_that_prices_are_not_installed() -> None:
+def test_ledger_table_without_prices() -> None:
     missing = Cost(None, 'prices need the package genai-prices: pip install "selfroute[prices]"')
     missed = Usage(StepUsage(1, 1, cost=missing), long_context_only=10, cost_long_context_only=missing)
     table = str(added(an_entry(usage=missed) for _ in range(3)))
@@ -391,7 +279,7 @@ def test_the_table_says_once_that_prices_are_not_installed() -> None:
     assert table.splitlines()[-1].startswith("no price for 3 queries: prices need")
 
 
-def test_the_table_tells_what_was_saved() -> None:
+def test_ledger_table_of_savings() -> None:
     told = str(
         added([*[an_entry()] * 2000, an_entry(outcome="failed", error="TimeoutError"), an_entry(outcome="left")])
     )
@@ -402,20 +290,20 @@ def test_the_table_tells_what_was_saved() -> None:
     assert "errors: TimeoutError 1" in told
 
 
-def test_the_table_tells_what_caches_held() -> None:
+def test_ledger_table_of_caches() -> None:
     range_known = replace(KNOWN, cost_cold=Cost(Decimal(1)), cost_warm=Cost(Decimal("0.2")))
     told = str(added([an_entry(usage=range_known, models={"openai:gpt-4o": StepUsage(1000, 9, 250)})]))
     assert "saved, compared with a prompt cache that holds nothing: $0.9000; that holds every document: $0.1000" in told
     assert "prompt cache of openai:gpt-4o: 25% of 1,000 input tokens" in told
 
 
-def test_the_table_says_how_much_of_the_cost_is_estimated() -> None:
+def test_ledger_table_of_estimates() -> None:
     estimated = Usage(StepUsage(20, 10, estimated=True, cost=Cost(Decimal("0.0325"))))
     told = str(added([*[an_entry()] * 2, an_entry(outcome="left", usage=estimated)])).splitlines()
     assert "cost: $0.2325 (12% of the tokens estimated)" in told
 
 
-def test_a_failed_attempt_is_of_no_route() -> None:
+def test_ledger_table_of_a_failed_attempt() -> None:
     told = str(added([an_entry(outcome="failed", error="TimeoutError")])).splitlines()
     assert next(line.split() for line in told if "failed attempts" in line) == ["failed", "attempts", "1"]
 
@@ -424,11 +312,11 @@ def test_a_failed_attempt_is_of_no_route() -> None:
     ("amount", "told"),
     [("0", "$0.00"), ("-0.0039", "-$0.003900"), ("0.1326004", "$0.1326"), ("12345.678", "$12,345.68")],
 )
-def test_money_is_told_no_more_exactly_than_it_is_known(amount: str, told: str) -> None:
+def test_dollars(amount: str, told: str) -> None:
     assert dollars(amount) == told
 
 
-def test_a_data_frame_has_a_row_for_each_route_and_one_for_all() -> None:
+def test_ledger_dataframe() -> None:
     pytest.importorskip("pandas")
     unknown = an_entry(outcome="left", route=None, seconds_to_first_text=None)
     frame = added([an_entry(), an_entry(route="long_context"), an_entry(), unknown]).to_dataframe()
@@ -440,14 +328,14 @@ def test_a_data_frame_has_a_row_for_each_route_and_one_for_all() -> None:
 
 
 @pytest.mark.parametrize("entries", [[], [an_entry()], [an_entry(outcome="failed", error="TimeoutError")]])
-def test_the_columns_of_a_data_frame_are_the_same_numbers_whatever_was_added(entries: list[Entry]) -> None:
+def test_ledger_dataframe_columns(entries: list[Entry]) -> None:
     pytest.importorskip("pandas")
     frame = added(entries).to_dataframe()
     assert set(frame.dtypes.map(lambda kind: kind.kind)) <= {"i", "f"}
     assert list(frame.columns) == list(Ledger().to_dataframe().columns)
 
 
-def test_without_pandas_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ledger_dataframe_without_pandas(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match="pip install pandas"):
         Ledger().to_dataframe()
@@ -468,6 +356,6 @@ LINES = {line for _, lines in HAPPENED.values() for line in lines}
 
 
 @pytest.mark.parametrize(("fields", "lines"), HAPPENED.values(), ids=HAPPENED)
-def test_the_table_tells_what_happened_and_nothing_else(fields: dict[str, Any], lines: list[str]) -> None:
+def test_ledger_table_of_what_happened(fields: dict[str, Any], lines: list[str]) -> None:
     told = str(added([an_entry(), an_entry(**fields)])).replace("not compared: 1 left", "").replace("1 failed", "")
     assert {line for line in LINES if line in told} == set(lines)

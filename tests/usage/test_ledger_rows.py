@@ -84,7 +84,8 @@ def test_rows_add_up_to_what_their_questions_do(entries: list[Entry]) -> None:
 
 def test_the_rows_of_a_chain_and_of_an_engine_have_all_that_a_ledger_needs() -> None:
     """Of two models with prices, one of which declines."""
-    priced = {"usage": True, "priced_as": "openai:gpt-4o-mini", "long_context_priced_as": "anthropic:claude-haiku-4-5"}
+    named = {"llm": "openai:gpt-4o-mini", "long_context_llm": "anthropic:claude-haiku-4-5"}
+    priced = {"usage": True, "priced_as": named}
     kept = langchain_selfroute.SelfRouteLedger()
     rows, responses = [], []
     for draft in (("Mr Lin.",), ("unanswerable",)):

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from functools import partial
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -90,53 +87,53 @@ ONE, OTHER = PricedModel("one"), PricedModel("other")
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_tokens_are_estimated_by_script_and_kind(name: str) -> None:
+def test_count_tokens_by_script_and_kind(name: str) -> None:
     text, o200k, cl100k = TEXTS[name]
     assert (o200k + cl100k) / 2 == pytest.approx(count_tokens(text), rel=0.4)
 
 
-def test_prose_takes_a_token_for_four_characters() -> None:
+def test_count_tokens_of_prose() -> None:
     for length in range(len(PROSE)):
         assert count_tokens(PROSE[:length]) == -(-length // 4)
 
 
 @given(st.text(st.characters(codec=None)))
-def test_any_text_has_a_number_of_tokens(text: str) -> None:
+def test_count_tokens_of_any_text(text: str) -> None:
     assert len(text) / 4 <= count_tokens(text) <= 2.5 * len(text) + 1
     assert 0 <= fewest_tokens(text) <= len(text)
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_a_long_text_is_estimated_from_a_sample(name: str) -> None:
+def test_count_tokens_of_a_long_text(name: str) -> None:
     text = TEXTS[name][0]
     times = 3_000_000 // len(text)
     assert count_tokens(text * times) == pytest.approx(count_tokens(text * 100) * times / 100, rel=0.02)
 
 
-def test_a_sample_holds_of_every_part_its_share() -> None:
+def test_count_tokens_of_a_long_text_of_two_scripts() -> None:
     chinese, prose = TEXTS["Chinese"][0] * 10_000, PROSE * 10_000
     whole = count_tokens(chinese[:100_000]) / 100_000 * len(chinese) + len(prose) / 4
     assert count_tokens(chinese + prose) == pytest.approx(whole, rel=0.03)
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_no_tokenizer_finds_fewer_than_the_fewest(name: str) -> None:
+def test_fewest_tokens_are_fewer_than_any_tokenizer_finds(name: str) -> None:
     text, o200k, cl100k = TEXTS[name]
     assert fewest_tokens(text) < min(o200k, cl100k)
     assert not is_cut(text * 1000, counted=min(o200k, cl100k) * 1000)
 
 
 @pytest.mark.parametrize("name", ["English", "German", "Russian", "Chinese", "Japanese"])
-def test_a_prompt_whose_count_is_far_too_low_is_cut(name: str) -> None:
+def test_is_cut_where_the_count_is_far_too_low(name: str) -> None:
     text, o200k, _ = TEXTS[name]
     assert is_cut(text * 1000, counted=o200k * 1000 // 4)
 
 
-def test_a_short_prompt_is_never_taken_for_cut() -> None:
+def test_is_cut_is_never_a_short_prompt() -> None:
     assert not is_cut(PROSE, counted=1)
 
 
-def test_how_a_provider_counts_is_learned_by_model() -> None:
+def test_calibration_learns_by_model() -> None:
     calibration, text = Calibration(), PROSE * 50
     calibration.learn(ONE, text=text, counted=count_tokens(text) * 2)
     assert (calibration.ratio(ONE), calibration.ratio(OTHER)) == (2, 1)
@@ -144,7 +141,7 @@ def test_how_a_provider_counts_is_learned_by_model() -> None:
     assert calibration.ratio(ONE) == 1.5
 
 
-def test_small_differences_do_not_move_where_documents_are_cut() -> None:
+def test_calibration_keeps_its_ratio_while_counts_differ_little() -> None:
     calibration, text = Calibration(), PROSE * 50
     for percent in (103, 97, 104, 96):
         calibration.learn(ONE, text=text, counted=count_tokens(text) * percent // 100)
@@ -155,31 +152,17 @@ def test_small_differences_do_not_move_where_documents_are_cut() -> None:
 
 
 @given(st.lists(st.integers(0, 10**9)))
-def test_what_is_learned_is_bounded(counts: list[int]) -> None:
+def test_calibration_is_bounded(counts: list[int]) -> None:
     calibration = Calibration()
     for counted in counts:
         calibration.learn(ONE, text=PROSE * 50, counted=counted)
     assert 0.5 <= calibration.ratio(ONE) <= 4
 
 
-def test_a_short_prompt_teaches_nothing() -> None:
-    calibration = Calibration()
-    calibration.learn(ONE, text=PROSE, counted=500)
+@pytest.mark.parametrize(("learns", "text", "counted"), [(True, PROSE, 500), (False, PROSE * 50, 9_000)])
+def test_calibration_learns_nothing_from_a_short_prompt_or_where_it_must_not(
+    text: str, counted: int, *, learns: bool
+) -> None:
+    calibration = Calibration(learns=learns)
+    calibration.learn(ONE, text=text, counted=counted)
     assert calibration.ratio(ONE) == 1
-
-
-def test_what_must_not_depend_on_earlier_questions_learns_nothing() -> None:
-    calibration = Calibration(learns=False)
-    calibration.learn(ONE, text=PROSE * 50, counted=9_000)
-    assert calibration.ratio(ONE) == 1
-
-
-def test_many_threads_may_learn_at_once() -> None:
-    calibration, text = Calibration(), PROSE * 50
-    learn = partial(calibration.learn, text=text, counted=count_tokens(text) * 2)
-    threads = [threading.Thread(target=lambda: [learn(PricedModel(f"{n}")) for n in range(300)]) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert {calibration.ratio(PricedModel(f"{n}")) for n in range(200, 300)} == {2}

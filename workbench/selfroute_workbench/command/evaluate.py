@@ -188,10 +188,10 @@ def _judge(options: Evaluate, answering: Models) -> Callable[[Replies, ChainPipe
 
 
 def _chain_options(options: Evaluate) -> dict[str, Any]:
+    named = {"llm": options.priced_as, "long_context_llm": options.long_context_priced_as}
     return {
         "sections": options.sections,
-        "priced_as": options.priced_as,
-        "long_context_priced_as": options.long_context_priced_as,
+        "priced_as": {step: name for step, name in named.items() if name} or None,
     }
 
 

@@ -11,6 +11,7 @@ from selfroute.effects import Route
 from selfroute.usage.account import Tally
 from selfroute.usage.counts import StepUsage
 from selfroute.usage.prices import PricedModel, cost_of
+from selfroute.usage.tokens import count_tokens
 from selfroute_workbench.evaluation.looks import Key
 from selfroute_workbench.evaluation.replies import Replies
 from selfroute_workbench.evaluation.reply import Reply
@@ -105,7 +106,6 @@ class KeptHost:
                 prompt=lambda: prompt.text,
                 model=model,
                 priced_as=priced_as,
-                count=settings.count_tokens,
             )
 
         form = settings.form_of(step) if settings.structured else None
@@ -115,7 +115,7 @@ class KeptHost:
             "report": form and [form.numbers, False, settings.refusal],
             "prompt": prompt.text if prompt.is_known else [self._host.question, prompt.context],
         }
-        tokens = settings.count_tokens(prompt.text if prompt.is_known else prompt.context)
+        tokens = count_tokens(prompt.text if prompt.is_known else prompt.context)
         reply = self._kept.get(
             identity,
             ask,

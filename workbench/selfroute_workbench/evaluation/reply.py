@@ -10,7 +10,6 @@ from selfroute.answerability.ending import Ending
 from selfroute.usage.account import Tally
 from selfroute.usage.counts import Cost, StepUsage
 from selfroute.usage.prices import PricedModel, cost_of
-from selfroute.usage.tokens import count_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +51,7 @@ class Reply:
     calls_tool: bool = False
 
     @classmethod
-    def of(  # noqa: PLR0913 - what a reply is made of
+    def of(
         cls,
         text: str,
         tally: Tally,
@@ -60,7 +59,6 @@ class Reply:
         prompt: Callable[[], str],
         model: PricedModel,
         priced_as: PricedModel | None,
-        count: Callable[[str], int] = count_tokens,
     ) -> Reply:
         """Make one of what a model replied.
 
@@ -70,9 +68,8 @@ class Reply:
             prompt: Returns the text of the prompt; called only if its tokens have to be estimated.
             model: The model that was asked.
             priced_as: The model that it is priced as, if not as itself.
-            count: Counts the tokens of a text.
         """
-        counts, model, ending = tally.usage(prompt, count=count) or StepUsage(0, 0), tally.model(model), tally.ending()
+        counts, model, ending = tally.usage(prompt) or StepUsage(0, 0), tally.model(model), tally.ending()
         bare = ending.kind != "complete" and not text.strip()
         how = (ending.reason or ending.kind, ending.refusal, ending.calls_tool) if bare else (None, "", False)
         return cls(
