@@ -17,10 +17,10 @@ from langchain_core.stores import BaseStore
 from langchain_core.vectorstores import VectorStore
 
 from langchain_selfroute import prompting
+from langchain_selfroute.bound import ChainMethods
 from selfroute.arguments import Wanted, check_takes, refuse_unknown
 from selfroute.calls import settings
 from selfroute.calls.settings import SETTINGS
-from selfroute.copying import CopiedAsParts
 from selfroute.documents.stored import StoredReader
 from selfroute.errors import ConfigurationError
 
@@ -110,7 +110,7 @@ def _runnable_but(*others: type) -> Callable[[Any], bool]:
 
 
 _ANSWERING = (BaseLanguageModel, BasePromptTemplate)
-_A_MODEL = _runnable_but(BaseRetriever, BasePromptTemplate, CopiedAsParts)  # the last is a chain
+_A_MODEL = _runnable_but(BaseRetriever, BasePromptTemplate, ChainMethods)  # the last is a chain
 _A_PROMPT = _runnable_but(BaseRetriever, BaseLanguageModel)
 _OTHER = _runnable_but(*_ANSWERING, BaseRetriever)
 _OPTIONAL = {"long_context_llm", "document_prompt"}

@@ -50,7 +50,6 @@ from selfroute.calls.settings import (
     Settings,
     reach_of,
 )
-from selfroute.copying import CopiedAsParts, check_copies
 from selfroute.effects import Route
 from selfroute.errors import ConfigurationError
 from selfroute.usage import prices
@@ -80,7 +79,7 @@ def _copied(prompt: ChatPromptTemplate) -> ChatPromptTemplate:
     return prompt.model_copy(update={"messages": [history.model_copy(), own]})
 
 
-class SelfRouteChain(ChainMethods, RunnableSerializable[str | Mapping[str, Any], SelfRouteOutput], CopiedAsParts):
+class SelfRouteChain(ChainMethods, RunnableSerializable[str | Mapping[str, Any], SelfRouteOutput]):
     """Answer from the retrieved passages; read whole documents only when the model declines.
 
     A drop-in replacement for `create_retrieval_chain` that follows section 4.2 of Li et al. (2024). In the first step
@@ -205,14 +204,6 @@ class SelfRouteChain(ChainMethods, RunnableSerializable[str | Mapping[str, Any],
                         "".join(map(str, detail["loc"])), detail["type"], known=type(self).model_fields
                     )
                 raise
-
-    @override
-    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
-        try:
-            return super().__deepcopy__(memo)
-        except TypeError:
-            check_copies(self)
-            raise
 
     @model_validator(mode="before")
     @classmethod

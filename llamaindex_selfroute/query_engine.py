@@ -37,7 +37,7 @@ from llamaindex_selfroute.synthesizer import SelfRouteSynthesizer
 from selfroute.agent_tools import MOST_TOKENS, check_most
 from selfroute.arguments import refuse_unknown
 from selfroute.calls.settings import Settings, reach_of
-from selfroute.copying import CopiedAsParts
+from selfroute.copies import NamesUncopied
 from selfroute.errors import ConfigurationError
 from selfroute.prompts import CHECK_QUESTION
 
@@ -61,7 +61,7 @@ class EngineFields(SynthesizerFields, total=False):
     callback_manager: CallbackManager | None
 
 
-class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine):
+class SelfRouteQueryEngine(NamesUncopied, RetrieverQueryEngine):
     """Answer from the retrieved nodes; read whole documents only when the model declines.
 
     A `RetrieverQueryEngine` with a `SelfRouteSynthesizer`. The model answers from the retrieved nodes, or writes the

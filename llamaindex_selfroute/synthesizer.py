@@ -33,7 +33,7 @@ from selfroute.answerability.structured import Answerability
 from selfroute.caching import PromptCache
 from selfroute.calls.memory import Memory
 from selfroute.calls.settings import MAX_DOCUMENTS, SETTINGS, Doubt, PricedAs, Sections, Settings
-from selfroute.copying import CopiedAsParts
+from selfroute.copies import NamesUncopied
 from selfroute.effects import Route
 from selfroute.errors import ConfigurationError
 from selfroute.usage import prices
@@ -53,7 +53,7 @@ def _prompt(template: str) -> PromptTemplate:
 _RAG_PROMPT, _GRADED_PROMPT, _SECTIONS_PROMPT = map(_prompt, (prompts.RAG, prompts.GRADED, prompts.SECTIONS))
 
 
-class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, BaseSynthesizer):
+class SelfRouteSynthesizer(NamesUncopied, CheckedFields, BaseSynthesizer):
     """Answer from the retrieved nodes; read whole documents only when the model declines.
 
     A response synthesizer that follows section 4.2 of Li et al. (2024). In the first step the model answers from the

@@ -6,7 +6,6 @@ The core of `langchain_selfroute` and `llamaindex_selfroute`: it decides, loops 
 from selfroute.answerability import Gate, Verdict, declines
 from selfroute.errors import (
     ConfigurationError,
-    CopyError,
     DocumentNotFoundError,
     InputError,
     NoReplyError,
@@ -19,7 +18,6 @@ from selfroute.version import __version__
 
 __all__ = [
     "ConfigurationError",
-    "CopyError",
     "DocumentNotFoundError",
     "Gate",
     "InputError",

@@ -50,7 +50,3 @@ class NoReplyError(ReplyError):
 
 class UnknownOptionError(ConfigurationError, TypeError):
     """There is no option of that name; the message has the nearest one."""
-
-
-class CopyError(SelfRouteError, TypeError):
-    """A part cannot be copied or pickled, so its chain or engine cannot either; the message names the part."""

@@ -12,7 +12,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from selfroute.copying import CopiedAsParts
+from selfroute.copies import NamesUncopied
 from selfroute.documents.access import Access, RetrievedChunk, StoredChunk, VisibilityCheck, call_within, scope_of
 from selfroute.documents.cache import MOST, Cache, CachedDocument, Recent, Size, ids_digest
 from selfroute.documents.chunks import PLACE_KEYS, chunks_of, shared_items, without_keys
@@ -24,7 +24,7 @@ Passage = TypeVar("Passage")
 Document = TypeVar("Document")
 
 
-class StoredReader(CopiedAsParts, ABC, Generic[Passage, Document]):
+class StoredReader(NamesUncopied, ABC, Generic[Passage, Document]):
     """Reads the documents that passages came from, best first and each once.
 
     Every read goes through `__call__`; a subclass overrides it to restrict or redact what is read.
