@@ -27,10 +27,10 @@ from typing import Any
 
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 import ray
+from bulk import add_line, make_store, name_of, read_answers, read_rows
 from langchain_core.runnables import RunnableConfig
 from ray.util import ActorPool
 
-from bulk import add_line, make_store, name_of, read_answers, read_rows
 from langchain_selfroute import SelfRouteChain, SelfRouteLedger
 from selfroute.error_text import one_line
 from selfroute_workbench.demo.with_langchain import ExtractiveReader, load_embeddings

@@ -51,7 +51,7 @@ class Call(Generic[Document]):
         agenerate: Does so asynchronously.
     """
 
-    def __init__(  # noqa: PLR0913 - what a chain or engine knows of a question
+    def __init__(
         self,
         host: Host[Document],
         settings: Settings,

@@ -93,7 +93,6 @@ class Account:
         self._parent: Context | None = None  # of the question's span
         self._started = perf_counter()
 
-
     @property
     def models(self) -> Mapping[str, StepUsage]:
         """What the calls of each model took, by its name."""
