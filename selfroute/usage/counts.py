@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from functools import reduce
 from operator import add
@@ -287,8 +287,7 @@ class Entry:
     """The record of one finished question.
 
     Attributes:
-        outcome: `answered` to the end; `left` by a reader who closed or cancelled the stream; `failed` with an error;
-            or `open`: only its first step ran, and the second is asked for later.
+        outcome: `answered` to the end; `left` by a reader who closed or cancelled the stream; `failed` with an error.
         usage: The tokens and the cost, whatever the outcome.
         seconds: The time from start to end; None if it is not known.
         seconds_to_first_text: The time from the start to the first text that was shown; None if none was.
@@ -299,7 +298,6 @@ class Entry:
         answerable: False if every step that ran declined; None if the question was not answered to the end.
         error: The name of the error's type if the question failed.
         models: What the calls of each model took, by its name.
-        earlier: The steps whose usage the record of an `open` question has counted before.
     """
 
     outcome: Outcome
@@ -313,13 +311,6 @@ class Entry:
     answerable: bool | None = None
     error: str | None = None
     models: Mapping[str, StepUsage] = field(default_factory=dict)
-    earlier: Sequence[Route] = ()
-
-    @property
-    def new_usage(self) -> Usage:
-        """The usage of the steps that no other record counts."""
-        counted: dict[str, Any] = dict.fromkeys(self.earlier)
-        return replace(self.usage, **counted) if counted else self.usage
 
     def as_dict(self) -> dict[str, Any]:
         """Return the record as plain JSON: the attributes, with `usage` as `Usage.as_dict` returns it."""
@@ -327,5 +318,4 @@ class Entry:
             **{one.name: getattr(self, one.name) for one in fields(self)},
             "usage": self.usage.as_dict(),
             "models": {name: prompts_of(counts) for name, counts in self.models.items()},
-            "earlier": list(self.earlier),
         }

@@ -31,8 +31,7 @@ def _read(ledger: L, rows: Iterable[Mapping[str, Any]]) -> L:
     Args:
         ledger: The ledger.
         rows: Results of a chain, or the metadata of an engine's responses, as dicts or parsed JSON. A row with an
-            `error` is a failed attempt. A row with `done: False` still needs its second step, and is left out. Times
-            are known for rows with `seconds` and `seconds_to_first_text`.
+            `error` is a failed attempt. Times are known for rows with `seconds` and `seconds_to_first_text`.
 
     Returns:
         The ledger.
@@ -43,8 +42,7 @@ def _read(ledger: L, rows: Iterable[Mapping[str, Any]]) -> L:
     from selfroute.usage.rows import entry_of  # noqa: PLC0415 - few read rows
 
     for entry in map(entry_of, rows):
-        if entry:
-            ledger.add(entry)
+        ledger.add(entry)
     return ledger
 
 

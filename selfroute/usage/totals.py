@@ -58,13 +58,13 @@ class Totals:
 
     def add(self, entry: Entry) -> None:
         """Add an entry."""
-        self._add_usage(entry.new_usage)
+        self._add_usage(entry.usage)
         for name, counts in entry.models.items():
             known = name if name in self._models or len(self._models) < _MAX_MODELS else _OTHERS
             self._models[known] = self._models.get(known, NOTHING) + counts
         if entry.outcome == "failed":
             self._errors[str(entry.error)] += 1
-        if entry.outcome in ("failed", "open"):
+        if entry.outcome == "failed":
             return
         answered, queries = entry.outcome == "answered", self._queries
         queries["queries"] += 1

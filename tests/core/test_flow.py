@@ -288,10 +288,19 @@ BEYOND = {"cli.py", "command", "demo", "evaluation", "files"}  # the core
 CORE = sorted(path for path in ROOT.rglob("*.py") if path.relative_to(ROOT).parts[0] not in BEYOND)
 
 
-def test_the_core_imports_nothing_but_the_standard_library() -> None:
+WITH_PYDANTIC = {"pydantic", "pydantic_core", "annotated_types", "typing_extensions", "typing_inspection"}
+
+
+def test_the_core_imports_nothing_but_the_standard_library_and_pydantic() -> None:
     names = [".".join(path.relative_to(ROOT.parent).with_suffix("").parts) for path in CORE]
     bare, fresh = imported("", "".join(f"import {name.removesuffix('.__init__')}\n" for name in names))
-    assert {name for name in fresh - bare if name not in sys.stdlib_module_names} == {"selfroute"}
+    found = {name for name in fresh - bare if name not in sys.stdlib_module_names and name[:11] != "_sysconfigd"}
+    assert found - WITH_PYDANTIC == {"selfroute"}
+
+
+def test_what_a_wheel_without_extras_offers_imports_no_pydantic() -> None:
+    (fresh,) = imported("import selfroute, selfroute.answerability, selfroute.usage.ledger")
+    assert not fresh & WITH_PYDANTIC
 
 
 OPTIONAL = {"genai_prices", "opentelemetry", "pandas"}  # asked for where they are needed, and done without
@@ -303,7 +312,7 @@ def test_no_module_of_the_core_names_a_package_that_it_cannot_do_without(path: P
     for part in ast.walk(module):
         modules = [alias.name for alias in part.names] if isinstance(part, ast.Import) else []
         modules += [part.module or ""] if isinstance(part, ast.ImportFrom) else []
-        allowed = {*sys.stdlib_module_names, "selfroute"} | (set() if part in module.body else OPTIONAL)
+        allowed = {*sys.stdlib_module_names, "selfroute", "pydantic"} | (set() if part in module.body else OPTIONAL)
         assert all(module.split(".")[0] in allowed for module in modules)
 
 

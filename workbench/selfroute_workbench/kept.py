@@ -9,7 +9,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from selfroute.errors import InputError
-from selfroute.usage.values import MOST
+from selfroute_workbench.values import MOST
 
 T = TypeVar("T")
 

@@ -16,10 +16,10 @@ from weakref import WeakValueDictionary
 from selfroute.error_text import one_line
 from selfroute.errors import ConfigurationError
 from selfroute.usage.prices import PricedModel
-from selfroute.usage.values import amount
 from selfroute_workbench.evaluation.replies_file import RepliesFile
 from selfroute_workbench.evaluation.reply import Reply
 from selfroute_workbench.evaluation.spending import Price, Spending
+from selfroute_workbench.values import amount
 
 _LOST = "run aborted"
 

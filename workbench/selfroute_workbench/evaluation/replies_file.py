@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from selfroute.errors import ConfigurationError, InputError
-from selfroute.usage.values import WRONG, amount
 from selfroute_workbench.evaluation.reply import Reply
 from selfroute_workbench.kept import make, parse
 from selfroute_workbench.private import make_folder, open_file
+from selfroute_workbench.values import WRONG, amount
 
 FILE = "looks.jsonl"
 _AGAIN = "its prompt is asked again, and what it cost before is not counted"

@@ -23,7 +23,6 @@ from typing import Any
 
 from selfroute import __version__
 from selfroute.errors import InputError
-from selfroute.usage.values import WRONG, amount, optional, text
 from selfroute_workbench.evaluation.looks import STRATEGIES, Excerpt, Failure, Look, OtherGrade, Passage
 from selfroute_workbench.evaluation.metrics import METRICS
 from selfroute_workbench.evaluation.questions import Question
@@ -32,6 +31,7 @@ from selfroute_workbench.evaluation.table import Table
 from selfroute_workbench.evaluation.verdict import verdict
 from selfroute_workbench.kept import make, parse
 from selfroute_workbench.private import write
+from selfroute_workbench.values import WRONG, amount, optional, text
 
 FILE = "results.json"
 _AGAIN = "evaluate again into that folder, which asks nothing anew"

@@ -9,12 +9,12 @@ from typing import Any
 from selfroute.errors import InputError
 from selfroute.usage.counts import STEPS
 from selfroute.usage.rows import entry_of
-from selfroute.usage.values import MOST
 from selfroute_workbench.evaluation.looks import Excerpt, Failure, Passage
 from selfroute_workbench.evaluation.pages.browsing import Asked
 from selfroute_workbench.evaluation.pages.places import Places, Shown, around
 from selfroute_workbench.evaluation.questions import Question
 from selfroute_workbench.kept import rows
+from selfroute_workbench.values import MOST
 
 _BEGINNING = 300  # characters of a document without citations
 _LONGEST = 4000  # characters of a passage that are kept
@@ -92,7 +92,7 @@ def _is_over(row: Mapping[str, Any], where: str) -> bool:
     except (AttributeError, InputError, TypeError) as error:
         msg = f"{where}: {error if isinstance(error, InputError) else _NO_RESULT}"
         raise InputError(msg) from error
-    return entry is not None
+    return entry is not None and row.get("done") is not False
 
 
 def _has_question(row: Mapping[str, Any]) -> bool:
