@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from contextvars import ContextVar
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cache, lru_cache
@@ -22,8 +21,6 @@ _NAMELESS = Cost(None, "the model does not report its name: pass priced_as='prov
 _ADVICE = "priced_as='provider:name' says what to price it as"
 UNKNOWN = "unknown"  # the name of a model that does not report its name
 _HOUR = 3_600.0  # seconds
-_BATCH = {"price_context": {"processing": "batch"}}
-_in_batches: ContextVar[bool] = ContextVar("in_batches", default=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,16 +102,6 @@ class ModelNames:
         return name
 
 
-@contextmanager
-def at_batch_prices() -> Iterator[None]:
-    """Price calls as parts of a provider's batch; one without a known batch price has no cost."""
-    token = _in_batches.set(True)
-    try:
-        yield
-    finally:
-        _in_batches.reset(token)
-
-
 def cost_of(model: PricedModel, counts: StepUsage) -> Cost:
     """Return the cost of one call at today's prices, with the special rates for long or cached prompts.
 
@@ -130,22 +117,13 @@ def cost_of(model: PricedModel, counts: StepUsage) -> Cost:
     provider = _provider_of(model, int(time.monotonic() // _HOUR))
     if isinstance(provider, Cost):
         return provider
-    batch = _BATCH if _in_batches.get() else {}
     try:
-        if batch and not _has_batch_price(prices, model, provider):
-            return Cost(None, f"genai-prices knows no batch price of {model.name!r}")
-        return Cost(_dollars(prices, counts, model, {**provider, **batch}))
+        return Cost(_dollars(prices, counts, model, provider))
     except Exception as error:  # noqa: BLE001 - a fault of the price lists must not cost the answer
         return _fault(error)
 
 
-def _has_batch_price(prices: Any, model: PricedModel, provider: dict[str, str]) -> bool:
-    one = prices.Usage(input_tokens=1, output_tokens=1)
-    usual, batch = (prices.calc_price(one, _listed_name(model), **provider, **more) for more in ({}, _BATCH))
-    return bool(usual.model_price != batch.model_price)
-
-
-def _dollars(prices: Any, counts: StepUsage, model: PricedModel, provider: dict[str, Any]) -> Decimal:
+def _dollars(prices: Any, counts: StepUsage, model: PricedModel, provider: dict[str, str]) -> Decimal:
     def price(**usage: int) -> Any:
         return prices.calc_price(prices.Usage(**usage), _listed_name(model), **provider)
 
