@@ -299,7 +299,7 @@ class LangChainHost(Host[Document]):
         config = self._child(step, f"selfroute:{step}")
         if has_fallbacks(own, self.config):
             cast("BaseCallbackManager", config["callbacks"]).add_handler(self._heard)
-        prefix = prompt.prefix(self.question) if step == "long_context" and cache and cache.ttl else None
+        prefix = prompt.prefix(self.question) if cache and cache.ttl else None
         value = prompt.value if cache is None or prefix is None else prompting.marked(prompt.value, prefix, cache)
         return model, value, config, self.kwargs
 

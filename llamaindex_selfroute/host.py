@@ -155,7 +155,7 @@ class LlamaIndexHost(Host[NodeWithScore]):
 
     @override
     def ask(self, step: Route, prompt: Prompt, tally: Tally, cache: ProviderCache | None) -> Generator[str, None, None]:
-        llm, value, counts = self.parts.models[step], self._marked(step, prompt, cache), cast("ResponseTally", tally)
+        llm, value, counts = self.parts.models[step], self._marked(prompt, cache), cast("ResponseTally", tally)
         if self.settings.structured:
             form, refusal = self.settings.form_of(step), self.settings.refusal
             yield structured.text_of(llm, structured.ask(llm, value, form), counts, refusal=refusal, form=form)
@@ -174,7 +174,7 @@ class LlamaIndexHost(Host[NodeWithScore]):
     async def aask(
         self, step: Route, prompt: Prompt, tally: Tally, cache: ProviderCache | None
     ) -> AsyncGenerator[str, None]:
-        llm, value, counts = self.parts.models[step], self._marked(step, prompt, cache), cast("ResponseTally", tally)
+        llm, value, counts = self.parts.models[step], self._marked(prompt, cache), cast("ResponseTally", tally)
         if self.settings.structured:
             form, refusal = self.settings.form_of(step), self.settings.refusal
             yield structured.text_of(llm, await structured.aask(llm, value, form), counts, refusal=refusal, form=form)
@@ -190,10 +190,10 @@ class LlamaIndexHost(Host[NodeWithScore]):
         else:
             yield counts.add(await models.aask(llm, value))
 
-    def _marked(self, step: Route, prompt: Prompt, cache: ProviderCache | None) -> ModelInput:
+    def _marked(self, prompt: Prompt, cache: ProviderCache | None) -> ModelInput:
         """Return a prompt as it is sent, so that the provider's prompt cache is hit."""
         value: ModelInput = prompt.value
-        prefix = prompt.prefix(self.question) if step == "long_context" and cache and cache.ttl else None
+        prefix = prompt.prefix(self.question) if cache and cache.ttl else None
         return value if cache is None or prefix is None or isinstance(value, str) else _marked(value, prefix, cache)
 
     @override

@@ -88,8 +88,8 @@ class ModelCalls(Generic[Document]):
         return prompt, self._host.tally(whole=self._settings.structured or not self._host.streaming)
 
     def _cache(self, step: Route) -> ProviderCache | None:
-        """Return the cache that the prompts of a step may hit; None without a cache, or if they cannot be marked."""
-        if self._settings.prompt_cache == "off":
+        """Return the cache that a prompt with documents may hit; None without one, or if it cannot be marked."""
+        if step != "long_context" or self._settings.prompt_cache == "off":
             return None
         cache = cache_of(self._host.name_of(step), self._settings.prompt_cache)
         return None if cache is None or (cache.ttl and not self._host.takes_marks(step)) else cache
@@ -97,7 +97,7 @@ class ModelCalls(Generic[Document]):
     def _shared(self, effect: Generate, cache: ProviderCache | None) -> tuple[Hashable, float] | None:
         """Return a key for the cached prefix of a prompt, and for how long it is kept; None if none is cached."""
         step, host = effect.step, self._host
-        if cache is None or step != "long_context":
+        if cache is None:
             return None
         prefix = self._fitting.prompt(step, effect.context).prefix(host.question)
         if prefix is None or not cache.keeps(prefix.characters):

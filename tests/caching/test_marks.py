@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -148,11 +147,3 @@ def test_marks_are_not_sent(server: LoopbackServer, name: str) -> None:
         assert chain_over(llm, **fields).invoke(*inputs or [QUESTIONS[0]])["answer"] == ANSWER
     assert len(bodies(server)) == 2
     assert '"ttl"' not in json.dumps(bodies(server))
-
-
-def test_marks_change_no_reply_that_an_evaluation_kept(server: LoopbackServer, tmp_path: Path) -> None:
-    evaluation = pytest.importorskip("selfroute_workbench.evaluation")
-    questions = [{"question": question, "answers": [ANSWER]} for question in QUESTIONS]
-    for wish in ("5m", "off", "1h"):
-        evaluation.evaluate(chain_over(chat(server), prompt_cache=wish), questions, folder=tmp_path)
-        assert len(bodies(server)) == 2 * len(questions)

@@ -234,6 +234,7 @@ def test_account_of_depends_on_the_key_and_says_nothing_of_it() -> None:
 GPT_OSS = PricedModel("gpt-oss", "openai", "http://localhost:8000/v1")
 HOSTED = PricedModel("gpt-4o", "openai", OPENAI)
 MINI_HOSTED = PricedModel("gpt-4o-mini", "openai", OPENAI)
+TOGETHER = PricedModel("MythoMax", "together", "https://api.together.xyz/v1")
 CLAUDE = PricedModel("claude-3-5-haiku-latest", "anthropic", "https://api.anthropic.com")
 
 
@@ -247,6 +248,7 @@ CLAUDE = PricedModel("claude-3-5-haiku-latest", "anthropic", "https://api.anthro
         ([HOSTED, MINI_HOSTED], PricedModel("gpt-4o-mini", "openai"), MINI_HOSTED),
         ([CLAUDE, GPT_OSS], PricedModel("llama", "openai"), replace(GPT_OSS, name="llama")),
         ([PricedModel()], PricedModel("gpt-4o", "openai"), PricedModel("gpt-4o", "openai")),
+        ([TOGETHER], PricedModel("MythoMax", "openai"), TOGETHER),  # a client that builds on OpenAI's
         ([PricedModel("gpt-4o")], PricedModel(None, "openai"), PricedModel("gpt-4o", "openai")),
     ],
 )
@@ -351,29 +353,6 @@ def test_cost_of_a_fallback_is_its_own() -> None:
     chain = a_chain(llm=failing.with_fallbacks([other]))
     usage = chain.invoke(QUESTION)["usage"]
     assert "'gpt-4o-mini'" in usage["cost_unknown"]
-
-
-class Together(ScriptedModel):
-    """As clients are that build on OpenAI's: the replies say that they are OpenAI's."""
-
-    def _get_ls_params(self, stop: Any = None, **_: Any) -> Any:
-        return {"ls_provider": "together", "ls_model_name": "Gryphe/MythoMax-L2-13b"}
-
-    def _whole(self, call: Any, pieces: Any) -> Any:
-        whole = super()._whole(call, pieces)
-        whole.generations[0].message.response_metadata = {
-            "model_name": "Gryphe/MythoMax-L2-13b",
-            "model_provider": "openai",
-        }
-        return whole
-
-
-def test_cost_is_that_of_the_client_and_not_of_what_its_replies_say() -> None:
-    usage = a_chain(llm=Together(draft=("Mr Lin.",), usage=True)).invoke(QUESTION)["usage"]
-    step = usage["rag"]
-    counts = StepUsage(step["input_tokens"], step["output_tokens"])
-    assert Decimal(usage["cost"]) == cost_of(PricedModel("Gryphe/MythoMax-L2-13b", "together"), counts).dollars
-    assert usage["cost_long_context_only"] is not None
 
 
 def test_cost_is_that_of_a_model_chosen_with_the_call() -> None:
