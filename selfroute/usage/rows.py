@@ -158,7 +158,7 @@ def entry_of(row: Any) -> Entry:
         InputError: It is no such row.
     """
     read = _read(row)
-    if not (read.error or read.usage):
+    if not (read.error or (read.usage and read.usage.model_fields_set)):
         msg = f"a ledger reads rows with the key 'usage', or 'error'; the keys of this one are {sorted(map(str, row))}"
         raise InputError(msg)
     used = read.usage or _Usage()

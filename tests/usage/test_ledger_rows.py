@@ -139,6 +139,7 @@ NO_ROWS: dict[str, Callable[[Mapping[str, Any]], Any]] = {
     "text": lambda _: "row",
     "a list": lambda row: [row],
     "nothing": lambda _: {},
+    "an empty usage": lambda row: {**row, "usage": {}},
     "a usage that is text": lambda row: {**row, "usage": json.dumps(row["usage"])},
     "a step without counts": lambda row: {**row, "usage": {**row["usage"], "rag": {"tokens": 3}}},
     "a cost that is no number": lambda row: {**row, "usage": {**row["usage"], "cost": "cheap"}},
