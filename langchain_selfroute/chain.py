@@ -50,6 +50,7 @@ from selfroute.calls.settings import (
     Settings,
     reach_of,
 )
+from selfroute.copies import uncopied
 from selfroute.effects import Route
 from selfroute.errors import ConfigurationError
 from selfroute.usage import prices
@@ -204,6 +205,13 @@ class SelfRouteChain(ChainMethods, RunnableSerializable[str | Mapping[str, Any],
                         "".join(map(str, detail["loc"])), detail["type"], known=type(self).model_fields
                     )
                 raise
+
+    @override
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
+        try:
+            return super().__deepcopy__(memo)
+        except TypeError as error:
+            raise uncopied(self, error) from error
 
     @model_validator(mode="before")
     @classmethod

@@ -8,6 +8,16 @@ from typing import Any, TypeVar
 Whole = TypeVar("Whole")
 
 
+def uncopied(whole: object, error: TypeError) -> TypeError:
+    """Return an error that names the field of an object whose deep copy failed; the same one if no field fails."""
+    for name, part in vars(whole).items():
+        try:
+            deepcopy(part)
+        except TypeError:  # noqa: PERF203 - the name is of this field
+            return TypeError(f"{type(whole).__name__}.{name} cannot be copied: {error}")
+    return error
+
+
 class NamesUncopied:
     """An object whose deep copy fails with the name of the field that cannot be copied."""
 
