@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -375,3 +376,19 @@ def test_costs_add_up_as_decimals() -> None:
     assert (tenth + tenth + tenth).cost.dollars == Decimal("0.3")
     unknown = Usage(rag=StepUsage(1, 1, cost=Cost(None, "no price")))
     assert (tenth + unknown).cost == Cost(None, "no price")
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize(("host", "make"), [("langchain", "a_chain"), ("llamaindex", "an_engine")])
+def test_price_lists_are_loaded_with_the_first_chain(host: str, make: str) -> None:
+    program = f"""
+import subprocess
+import sys
+sys.path.insert(0, "tests/support")
+import {host}_parts
+assert "genai_prices" not in sys.modules
+{host}_parts.{make}()
+assert "genai_prices" in sys.modules
+"""
+    command = [sys.executable, "-c", program]
+    subprocess.run(command, check=True, timeout=60, cwd=Path(__file__).parents[2])  # noqa: S603

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -166,3 +169,11 @@ def test_calibration_learns_nothing_from_a_short_prompt_or_where_it_must_not(
     calibration = Calibration(learns=learns)
     calibration.learn(ONE, text=text, counted=counted)
     assert calibration.ratio(ONE) == 1
+
+
+def test_calibration_learns_from_many_threads() -> None:
+    calibration, text = Calibration(), PROSE * 50
+    learn = partial(calibration.learn, text=text, counted=count_tokens(text) * 2)
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda n: learn(PricedModel(f"{n % 300}")), range(2_400)))
+    assert {calibration.ratio(PricedModel(f"{n}")) for n in range(200, 300)} == {2}
