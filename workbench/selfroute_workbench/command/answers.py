@@ -130,16 +130,6 @@ def show_tokens(console: Console, output: Output) -> None:
     show_field(console, "Tokens", f"{usage['total_tokens']:,} ({by_step(usage)}{estimated})")
 
 
-def show_sources(console: Console, output: Output, *, texts: Mapping[str, Text]) -> None:
-    """Print where an answer stands, or else what it was given."""
-    if output.citations:
-        _show_citations(console, output, texts)
-    elif output.answerable:
-        places = [_how_much(document, texts) for document in output.read]
-        places = places or [_place(passage, texts) for passage in output.retrieved]
-        show_field(console, "Sources", "; ".join(dict.fromkeys(places)))
-
-
 def _place(passage: Document, texts: Mapping[str, Text]) -> str:
     text, start = texts[passage.metadata["source"]], passage.metadata["start_index"]
     page = text.page_of(start)

@@ -13,7 +13,7 @@ from selfroute.usage.ledger_text import STEP_NAMES
 from selfroute_workbench.command.answers import COLOURS, show_field, show_reader
 from selfroute_workbench.command.demo_answers import Compared, DemoAnswer
 from selfroute_workbench.command.models import Models
-from selfroute_workbench.command.options import Demo
+from selfroute_workbench.command.options import Options
 from selfroute_workbench.command.sessions import Output
 from selfroute_workbench.command.terminal import shortened
 from selfroute_workbench.command.texts import Text
@@ -30,7 +30,7 @@ _ANSWER = 0.45  # of the rest of the line, at most
 
 
 def show_opening(
-    console: Console, options: Demo, *, texts: Sequence[Text], questions: int, models: Models | None
+    console: Console, options: Options, *, texts: Sequence[Text], questions: int, models: Models | None
 ) -> None:
     """Say what the demo is about to do, and which model answers."""
     words = sum(len(text.text.split()) for text in texts)

@@ -71,10 +71,6 @@ class Library:
 
         return RunnableLambda(find)
 
-    def by_ids(self, names: Sequence[str]) -> list[Document]:
-        """Return the passages with these ids, in their order."""
-        return [self.passages[name] for name in names]
-
     @cached_property
     def _documents(self) -> StoredDocuments:
         store = InMemoryVectorStore(_NoVectors())

@@ -93,13 +93,12 @@ def load_models(model: str | None, *, long_context_model: str | None = None, bas
     return Models(llm, second, name, has_list_price=base_url is None)
 
 
-def load_model(name: str, *, base_url: str | None = None, **more: Any) -> BaseChatModel:
+def load_model(name: str, *, base_url: str | None = None) -> BaseChatModel:
     """Make a chat model of any provider that `langchain.chat_models.init_chat_model` knows.
 
     Args:
         name: `provider:model`.
         base_url: A server to ask in place of the provider's own. A local OpenAI-compatible one needs no key.
-        more: Other fields of the provider's class.
 
     Raises:
         ConfigurationError: The name or the address is malformed, the provider is unknown, or a key is missing.
@@ -120,7 +119,7 @@ def load_model(name: str, *, base_url: str | None = None, **more: Any) -> BaseCh
     from langchain.chat_models import init_chat_model  # noqa: PLC0415 - half of what a command takes that needs none
 
     try:
-        made: BaseChatModel = init_chat_model(model, model_provider=provider, **fields, **more)
+        made: BaseChatModel = init_chat_model(model, model_provider=provider, **fields)
     except ImportError as error:
         found = _PACKAGE.search(str(error))
         install = f"pip install {found[1]}" if found else first_line(error)
@@ -129,8 +128,7 @@ def load_model(name: str, *, base_url: str | None = None, **more: Any) -> BaseCh
     except Exception as error:  # each provider's client has errors of its own
         raise _unusable(name, error) from error
     wanted = _KEYS.get(provider, ())
-    is_given = base_url or any(name.endswith("api_key") for name in more)
-    if wanted and not is_given and not any(map(os.environ.get, wanted)):  # some clients only find that when asked
+    if wanted and not base_url and not any(map(os.environ.get, wanted)):  # some clients only find that when asked
         msg = f"{name} needs a key: set the environment variable {wanted[0]}"
         raise ConfigurationError(msg)
     return made

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import reduce
 from operator import add
-from typing import Literal, TypeVar
+from typing import Literal
 
 from selfroute.effects import Route
 from selfroute.usage.counts import Cost, StepUsage, Usage
@@ -243,56 +243,3 @@ class Failure(OfQuestion):
 
     step: Step | Literal["judge"]
     error: str
-
-
-@dataclass(frozen=True, slots=True)
-class Excerpt(OfQuestion):
-    """A piece of a document that an answer stands in, or that was read for it.
-
-    Attributes:
-        dataset: The question's data set.
-        id: The question's id in the data set.
-        strategies: The strategies with such an answer.
-        start: The offset of `text` in the document.
-        score: How much of the answer stands there, from 0 to 1; None if that is not known.
-        before: Some text before it.
-        text: The sentence in which the answer stands; empty if that is not known.
-        after: Some text behind it.
-        source: The document's name; None if it has none.
-    """
-
-    strategies: Sequence[str]
-    start: int
-    score: float | None
-    before: str
-    text: str
-    after: str
-    source: str | None = None
-
-
-Some = TypeVar("Some", Result, Failure, Excerpt)
-
-
-def by_key(some: Iterable[Some]) -> Mapping[Key, Sequence[Some]]:
-    """Return what belongs to each question, by its key, in the order in which it comes."""
-    found: dict[Key, list[Some]] = {}
-    for each in some:
-        found.setdefault(each.key, []).append(each)
-    return found
-
-
-@dataclass(frozen=True, slots=True)
-class OtherGrade:
-    """What somebody else, such as a person, says of an answer.
-
-    Attributes:
-        id: The question's id in the data set.
-        strategy: The strategy that gave the answer.
-        grade: 1, 0.5 or 0.
-        dataset: The question's data set; None if the id is enough to find it.
-    """
-
-    id: str
-    strategy: str
-    grade: float
-    dataset: str | None = None

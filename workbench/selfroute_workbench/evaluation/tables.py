@@ -11,7 +11,7 @@ import numpy as np
 
 from selfroute.usage.counts import Usage
 from selfroute_workbench.evaluation.caveats import how_to_read, metrics_of
-from selfroute_workbench.evaluation.judge_tables import judge_agreement, judged_sample
+from selfroute_workbench.evaluation.judge_tables import judged_sample
 from selfroute_workbench.evaluation.judging import decline_is_right
 from selfroute_workbench.evaluation.looks import TITLES, Measure, Result, Strategy
 from selfroute_workbench.evaluation.record import Record
@@ -26,7 +26,7 @@ def tables(evaluation: Record) -> Iterator[Table]:
     compared = _Compared(evaluation)
     yield main(compared)
     yield from filter(None, (make(compared) for make in (own_metric, differences, abstention, frontier, parts, costs)))
-    yield from filter(None, (make(evaluation) for make in (judge_agreement, judged_sample, failures)))
+    yield from filter(None, (make(evaluation) for make in (judged_sample, failures)))
 
 
 class _Compared:

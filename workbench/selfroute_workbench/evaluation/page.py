@@ -1,0 +1,240 @@
+"""Makes the page of an evaluation: one HTML file without a script, which loads nothing.
+
+What models, documents and questions say is data: `_tag` escapes every text, and the page's Content-Security-Policy
+forbids all that is not in it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from html import escape
+from math import log10
+from typing import Any
+
+from selfroute import __version__
+from selfroute.usage.ledger_text import STEP_NAMES, dollars
+from selfroute_workbench.evaluation.caveats import caveats
+from selfroute_workbench.evaluation.looks import TITLES, Failure, Look, Result
+from selfroute_workbench.evaluation.questions import Question, choice_lines
+from selfroute_workbench.evaluation.record import Record
+from selfroute_workbench.evaluation.table import CONTROL, Table, as_text, is_figures
+from selfroute_workbench.evaluation.trials import Figures, frontier_of
+from selfroute_workbench.evaluation.verdict import Verdict
+
+_LONGEST = 3_000  # characters of a text; the middle of a longer one is left out
+_INVISIBLE = dict.fromkeys(CONTROL, "\N{REPLACEMENT CHARACTER}")
+_WIDTH, _HEIGHT, _LEFT, _RIGHT, _BOTTOM = 640, 300, 44, 150, 34
+_LEAST_SHARE, _LINE = 0.003, 15
+_CSP = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+_STYLE = """
+:root { color-scheme: light dark; --line: #8885; --faint: #888; --accent: #0a7d5a }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
+h1 { font-size: 1.4rem } h2 { font-size: 1.15rem; margin-top: 2rem }
+.verdict { border-left: 4px solid var(--accent); padding: .3rem 1rem; font-size: 1.1rem }
+.scroll { overflow-x: auto }
+table { border-collapse: collapse; font-size: .9rem }
+th, td { text-align: left; padding: .2rem .8rem .2rem 0; border-bottom: 1px solid var(--line); vertical-align: top }
+.figure { text-align: right; font-variant-numeric: tabular-nums }
+.note, .faint { color: var(--faint); font-size: .85rem }
+details { border-bottom: 1px solid var(--line); padding: .4rem 0 }
+summary { cursor: pointer; overflow-wrap: anywhere }
+.text { white-space: pre-wrap; overflow-wrap: anywhere; max-width: 30rem }
+svg { max-width: 100%; height: auto } svg text { font-size: 12px; fill: currentColor }
+.axis { stroke: var(--line) } .dot { fill: var(--accent) } .bar { stroke: var(--accent) } .other { fill: var(--faint) }
+"""
+
+
+class _Html(str):
+    """Markup that was made here."""
+
+    __slots__ = ()
+
+
+def _tag(name: str, *inside: str, **attributes: object) -> _Html:
+    """Return an element; all text inside and in its attributes is escaped, but for elements that were made here."""
+    given = "".join(f' {key.rstrip("_").replace("_", "-")}="{_escaped(str(each))}"' for key, each in attributes.items())
+    return _Html(f"<{name}{given}>{''.join(map(_escaped, inside))}</{name}>")
+
+
+def _escaped(text: str) -> str:
+    if isinstance(text, _Html):
+        return text
+    return escape(text.translate(_INVISIBLE).encode("utf-8", "replace").decode())
+
+
+def _shortened(text: str) -> str:
+    kept = _LONGEST // 2
+    left_out = len(text) - 2 * kept
+    return text if left_out <= 0 else f"{text[:kept]} … [{left_out:,} characters left out] … {text[-kept:]}"
+
+
+def page_of(evaluation: Record, *, verdict: Verdict, advice: Sequence[str], tables: Sequence[Table]) -> str:
+    """Make the page.
+
+    Args:
+        evaluation: The evaluation.
+        verdict: What to do.
+        advice: What is known of options that would do better, in sentences.
+        tables: The tables that the evaluation allows.
+
+    Returns:
+        The page, to be saved as UTF-8.
+    """
+    head = (
+        _Html(f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{escape(_CSP)}">'),
+        _Html('<meta name="viewport" content="width=device-width">'),
+        _tag("title", "Evaluation of Self-Route"),
+        _Html(f"<style>{_STYLE}</style>"),
+    )
+    body = (
+        _tag("h1", "Evaluation of Self-Route"),
+        _tag("div", *(_tag("p", line) for line in verdict.lines), class_="verdict"),
+        *([_tag("p", f"The run ended early: {evaluation.stopped}.")] if evaluation.stopped else []),
+        *([_tag("h2", "Options that would do better"), *(_tag("p", each) for each in advice)] if advice else []),
+        *_chart(evaluation, verdict),
+        _tag("h2", "How sure is this?"),
+        _tag("ul", *(_tag("li", each) for each in caveats(evaluation))),
+        *(each for table in tables for each in _table(table)),
+        _tag("h2", "Question by question"),
+        *_questions(evaluation),
+        _tag("h2", "Settings"),
+        _settings(evaluation),
+        _tag("p", f"selfroute {__version__}", class_="faint"),
+    )
+    page = _tag("html", _tag("head", *head), _tag("body", *body), lang="en")
+    return f"<!doctype html>\n{page}\n"
+
+
+def _table(table: Table) -> Iterator[_Html]:
+    figures = [bool(at) and is_figures(row[at] for row in table.rows) for at in range(len(table.columns))]
+    classes = ["figure" if each else "text" for each in figures]
+
+    def row(name: str, cells: Sequence[Any]) -> _Html:
+        shown = (_shortened(as_text(cell, unknown="\N{EN DASH}")) for cell in cells)
+        return _tag("tr", *(_tag(name, cell, class_=kind) for cell, kind in zip(shown, classes, strict=True)))
+
+    yield _tag("h2", table.title)
+    rows = _tag("tbody", *(row("td", cells) for cells in table.rows))
+    yield _tag("div", _tag("table", _tag("thead", row("th", table.columns)), rows), class_="scroll")
+    yield from (_tag("p", note, class_="note") for note in table.notes)
+
+
+def _settings(evaluation: Record) -> _Html:
+    judge = evaluation.settings.get("judge")
+    shown = {**evaluation.settings, "judge": judge and judge["model"]}
+    rows = (
+        _tag("tr", _tag("td", name), _tag("td", value if isinstance(value, str) else json.dumps(value, default=str)))
+        for name, value in shown.items()
+        if value is not None
+    )
+    prompt = [_tag("details", _tag("summary", "The judge's prompt"), _text(judge["prompt"]))] if judge else []
+    return _tag("div", _tag("table", *rows), *prompt, class_="scroll")
+
+
+def _text(text: str) -> _Html:
+    return _tag("div", _shortened(text), class_="text")
+
+
+def _questions(evaluation: Record) -> Iterator[_Html]:
+    """Yield each question: what is asked, the references, and what each strategy made of it."""
+    results: dict[object, list[Result]] = {}
+    failures: dict[object, list[Failure]] = {}
+    for result in evaluation.results:
+        results.setdefault(result.key, []).append(result)
+    for failure in evaluation.failures:
+        failures.setdefault(failure.key, []).append(failure)
+    for question in evaluation.questions:
+        yield _question(question, results.get(question.key, []), failures.get(question.key, []))
+
+
+def _question(question: Question, results: Sequence[Result], failures: Sequence[Failure]) -> _Html:
+    asked = "\n".join(filter(None, (question.question, choice_lines(question.choices))))
+    about = " · ".join(filter(None, (question.dataset, question.id, question.kind, question.source)))
+    names = ("strategy", "answered by", "answer", "score", "judged", "tokens", "cost", "seconds")
+    rows = []
+    for each in results:
+        figures = (
+            f"{each.score:.2f}",
+            "\N{EN DASH}" if each.judged is None else f"{each.judged:g}",
+            f"{each.usage.total_tokens:,}",
+            "\N{EN DASH}" if each.cost is None else dollars(str(each.cost)),
+            f"{each.seconds:.1f}",
+        )
+        cells = (_tag("td", TITLES[each.strategy]), _tag("td", STEP_NAMES[each.route]), _tag("td", _answer(each.shown)))
+        rows.append(_tag("tr", *cells, *(_tag("td", figure, class_="figure") for figure in figures)))
+    drafts = {look.step: look for each in results for look in each.paid}
+    return _tag(
+        "details",
+        _tag("summary", _shortened(question.question), *([_tag("b", " failed")] if failures else [])),
+        _tag("p", about, class_="faint"),
+        _text(asked),
+        _tag("p", "Reference: ", _shortened(" | ".join(question.answers) or "it has no answer")),
+        *(_tag("p", f"Failed, {each.step}: {each.error}") for each in failures),
+        _tag("div", _tag("table", _tag("tr", *(_tag("th", name) for name in names)), *rows), class_="scroll"),
+        *(_passages(look) for look in drafts.values() if look.passages),
+    )
+
+
+def _answer(look: Look) -> _Html:
+    numbers = ((name, getattr(look, name)) for name in ("prospect", "confidence"))
+    said = ", ".join(f"{name} {value}" for name, value in numbers if value is not None)
+    marks = " ".join(filter(None, ["declined" if look.declined else "", said, "(cut to fit)" if look.cut else ""]))
+    return _tag("div", _text(look.answer), _tag("span", marks, class_="faint"))
+
+
+def _passages(look: Look) -> _Html:
+    shown = (_tag("li", _text(passage.text)) for passage in look.passages)
+    return _tag(
+        "details", _tag("summary", f"{len(look.passages)} passages of the draft ({look.step})"), _tag("ol", *shown)
+    )
+
+
+def _chart(evaluation: Record, verdict: Verdict) -> Iterator[_Html]:
+    """Yield the chart of quality against tokens, if there are two strategies to compare; other bounds are faint."""
+    points = frontier_of(evaluation)
+    if len(verdict.figures) < 2 or not points:  # noqa: PLR2004 - one point says nothing
+        return
+    ends = [end for each in verdict.figures.values() for end in (each.low, each.high) if end is not None]
+    qualities = [each.quality for _, each, _ in points] + ends
+    low, high = 100 * min(qualities) - 2, min(100 * max(qualities) + 2, 102)
+    shares = [max(each.token_share, _LEAST_SHARE) for _, each, _ in points]
+    least, most = log10(min(shares) * 0.8), log10(max(1.0, *shares))
+
+    def x(share: float) -> float:
+        along = (log10(max(share, _LEAST_SHARE)) - least) / (most - least or 1)
+        return round(_LEFT + along * (_WIDTH - _LEFT - _RIGHT), 1)
+
+    def y(quality: float) -> float:
+        return round((_HEIGHT - _BOTTOM) * (high - quality) / (high - low) + 6, 1)
+
+    yield _tag("h2", f"Quality against tokens, {len(evaluation.compared):,} questions")
+    inside: list[_Html] = []
+    for share in (0.3, 1, 3, 10, 30, 100):
+        if least <= log10(share / 100) <= most:
+            at = x(share / 100)
+            inside.append(_tag("line", x1=at, x2=at, y1=6, y2=_HEIGHT - _BOTTOM + 6, class_="axis"))
+            inside.append(_tag("text", f"{share:g} %", x=at, y=_HEIGHT - 8, text_anchor="middle"))
+    for quality in (each for each in range(0, 101, 10) if low < each < high):
+        inside.append(_tag("line", x1=_LEFT, x2=_WIDTH - _RIGHT, y1=y(quality), y2=y(quality), class_="axis"))
+        inside.append(_tag("text", str(quality), x=_LEFT - 8, y=y(quality) + 4, text_anchor="end"))
+    own, taken = set(evaluation.rules.values()), list[float]()
+    for rule, figures, _ in sorted(points, key=lambda point: (point[0] in own, -point[1].quality)):
+        at, height = x(figures.token_share), y(100 * figures.quality)
+        label = _tag("title", f"{TITLES[rule.strategy]}: {figures}")
+        if rule not in own:
+            inside.append(_tag("circle", label, cx=at, cy=height, r=2, class_="other"))
+            continue
+        inside += [_bar(at, y, figures), _tag("circle", label, cx=at, cy=height, r=5, class_="dot")]
+        beside = height + 4
+        while any(abs(beside - other) < _LINE for other in taken):
+            beside += _LINE
+        taken.append(beside)
+        inside.append(_tag("text", TITLES[rule.strategy], x=at + 9, y=round(beside, 1)))
+    yield _tag("svg", *inside, viewBox=f"0 0 {_WIDTH} {_HEIGHT}", width=_WIDTH, height=_HEIGHT, role="img")
+    yield _tag("p", "Across: tokens, as a share of the long context's. Bars are 95 % intervals.", class_="note")
+
+
+def _bar(at: float, y: Any, figures: Figures) -> _Html:
+    low, high = (figures.quality if end is None else end for end in (figures.low, figures.high))
+    return _tag("line", x1=at, x2=at, y1=y(100 * low), y2=y(100 * high), class_="bar")
