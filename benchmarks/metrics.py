@@ -18,7 +18,7 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-from selfroute_workbench.evaluation.metrics import METRICS
+from paper.metrics import METRICS
 
 CASES = Path(__file__).resolve().parent.parent.parent / "shared" / "data" / "metric_cases.jsonl"
 TOLERANCE = 1e-9

@@ -8,7 +8,6 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 
@@ -18,7 +17,6 @@ from langchain_core.embeddings import Embeddings
 from command_parts import ANSWER, FERRY, QUESTION, Result, Run, model
 from loopback import RATE_LIMITED, LoopbackServer, Reply, Request
 from selfroute import __version__
-from selfroute.usage import prices
 from selfroute_workbench.command import asking
 from word_vectors import LangChainWords
 
@@ -61,17 +59,6 @@ def test_the_demo_asks_a_local_server_without_a_key(run: Run, server: LoopbackSe
     assert report["totals"]["tokens"] == sum(entry.input_tokens + entry.output_tokens for entry in server.book)
 
 
-def test_the_demo_shows_what_the_questions_cost_and_what_that_saved(run: Run, server: LoopbackServer) -> None:
-    priced = [*model(server), "--priced-as", "openai:gpt-4o-mini"]
-    money = run("demo", "--limit", "2", "--json", *priced).json["ledger"]["money"]
-    paid, alone = (Decimal(money["compared"][key]) for key in ("cost", "cost_long_context_only"))
-    assert (Decimal(money["cost"]), money["unpriced"], money["compared"]["queries"]) == (paid, {}, 2)
-    assert 0 < alone < paid  # all questions are escalated
-    shown = run("demo", "--limit", "2", *priced).out
-    assert re.search(rf"^cost +\${paid:.6f} *$", shown, re.MULTILINE), shown
-    assert f"${paid:.6f} instead of ${alone:.6f}" in shown
-
-
 def test_ask_adds_up_several_questions_with_their_cost(run: Run, server: LoopbackServer) -> None:
     priced = [*model(server), "--priced-as", "openai:gpt-4o-mini"]
     shown = run("ask", "ferry.md", "-q", QUESTION, "-q", "Who sails?", *priced).out
@@ -84,29 +71,6 @@ def test_ask_adds_up_several_questions_with_their_cost(run: Run, server: Loopbac
     assert abs(sum(costs) - Decimal(total[1])) <= Decimal("0.000002")  # each is rounded
 
 
-@pytest.fixture
-def no_prices(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """As if genai-prices were not installed."""
-    monkeypatch.setitem(sys.modules, "genai_prices", None)
-    prices.load_price_lists.cache_clear()
-    yield
-    prices.load_price_lists.cache_clear()
-
-
-@pytest.mark.usefixtures("no_prices")
-def test_prices_are_asked_for_only_where_a_model_has_some(
-    run: Run, server: LoopbackServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    question = ["ask", "ferry.md", "-q", QUESTION]
-    install = 'pip install "selfroute[prices]"'
-    assert "price" not in run(*question).out + run(*question, *model(server)).out
-    monkeypatch.setenv("OPENAI_API_BASE", server.openai_url)
-    hosted = run(*question, "--model", "openai:gpt-4o-mini")
-    assert hosted.code == 0, hosted.err
-    assert hosted.out.count(install) == 1
-
-
 def test_ask_prints_the_answer_its_route_and_the_passages(run: Run) -> None:
     result = run("ask", "ferry.md", "-q", QUESTION)
     assert result.code == 0
@@ -114,8 +78,6 @@ def test_ask_prints_the_answer_its_route_and_the_passages(run: Run) -> None:
     assert result.has(r"^Route +rag$", rf"^Answer +{ANSWER}$", place, r"^Why +the retrieved passages")
     assert result.has(r" 1  ferry.md at character 0$")
     assert "not a language model" in result.out
-    brief = run("ask", "ferry.md", "-q", QUESTION, "--no-show-passages")
-    assert (ANSWER in brief.out, "character 0" in brief.out) == (True, False)
 
 
 def test_check_tries_all_but_the_model_and_says_what_it_found(run: Run, server: LoopbackServer) -> None:
@@ -180,60 +142,6 @@ LED_TO: dict[str, tuple[list[str], list[str], str, str, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", LED_TO)
-def test_ask_says_what_the_numbers_sections_and_a_budget_led_to(run: Run, server: LoopbackServer, case: str) -> None:
-    given, drafts, route, answer, why = LED_TO[case]
-    Path("crew.txt").write_text(f"Captain Orla Venn sails it. {LONG}")
-
-    def reply(request: Request) -> str:
-        return left.pop(0) if request.prompt.startswith("Passages") else "Two masts."
-
-    server.answer = reply
-    call = ["ask", "crew.txt", "-q", "Who sails?", "--k", "1", *model(server), *given]
-    left = [*drafts]
-    shown = run(*call)
-    assert (shown.code, left) == (0, []), shown.err
-    shown_answer = re.escape("(not in the documents)") if answer == NO else answer
-    assert shown.has(rf"^Route +{route}$", rf"^Answer +{shown_answer}$")
-    assert why in re.sub(r"\b[1-9] sections?", "sections", shown.words), shown.out
-    assert ("Sections crew.txt, characters " in shown.words) is (route == "sections")
-    assert "Passages 1 retrieved" in shown.words
-    left = [*drafts]
-    report = run(*call, "--json").json
-    assert (report["route"], report["answer"]) == (route.replace(" ", "_"), answer)
-    assert (report["usage"]["sections"] is not None) is ("--sections" in given)
-    ruling = report["decision"]["ruling"]
-    assert (ruling is not None and not ruling["go"]) is ("went no further" in why)
-
-
-@pytest.mark.parametrize("command", [["ask", "ferry.md", "-q", QUESTION], ["demo"]], ids=["ask", "demo"])
-def test_an_option_that_would_have_no_effect_is_refused_with_what_to_do(run: Run, command: list[str]) -> None:
-    refused = {("--sections", "4000,1200"): "ascending ones", ("--sections", "many"): "a number of tokens"}
-    if command[0] == "ask":
-        refused[("--doubt-below", "60")] = "--doubt-below needs --graded too"
-        refused[("--stop-below", "10")] = "--stop-below needs --graded too"
-        refused[("--budget-usd", "1")] = "use --budget-tokens"
-        refused[("--doubt-below", "101", "--graded")] = "--doubt-below"
-        refused[("--doubt-below", "70,60", "--graded")] = "pass --sections 4000 too, or one number"
-        refused[("--max-documents", "-1")] = "a number of documents, 0 for none, or none for no limit"
-        refused[("--start", "long_context", "--max-documents", "0")] = "--max-documents 0 forbids it"
-    for given, said in refused.items():
-        result = run(*command, *given)
-        assert (result.code, result.out) == (2, ""), given
-        assert said in result.err, given
-
-
-@pytest.mark.matrix
-def test_the_real_embeddings_find_the_answer(tmp_path: Path) -> None:
-    """In a process of its own: torch would make each test that comes later slower."""
-    Path(tmp_path, "ferry.md").write_text(FERRY)
-    Path(tmp_path, "others.md").write_text("A bicycle is not let.\n\n" * 300)
-    by_vectors = ("-q", "When do ships depart?", "--k", "1", "--embeddings", "all-MiniLM-L6-v2", "--store", "kept")
-    command = (sys.executable, "-m", "selfroute_workbench.cli", "ask", "ferry.md", "others.md", *by_vectors)
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert (done.returncode, "ferry.md at character 0" in done.stdout) == (0, True), done
-
-
 def test_ask_prints_one_json_object_per_question_and_nothing_else(run: Run) -> None:
     moon = "What is the price of a ticket to the moon?"
     result = run("ask", "ferry.md", "-q", QUESTION, "-q", moon, "--json")
@@ -287,12 +195,6 @@ def test_a_citation_of_ask_stands_in_the_file_where_it_says(
     shown = " ".join(run(*asked).out.split())
     place = f"Where ferry.md, line {first['line']:,}, character {start:,} {' '.join(said.split())} "
     assert shown.index("Answer ") < shown.index(place) < shown.index("Why ")
-
-
-def test_ask_cites_nothing_if_it_declines(run: Run) -> None:
-    moon = ("ask", "ferry.md", "-q", "What is the price of a ticket to the moon?")
-    assert run(*moon, "--json").json["citations"] == []
-    assert "Where " not in run(*moon).out
 
 
 def test_ask_streams_from_a_server_and_reads_the_whole_files_best_first(run: Run, server: LoopbackServer) -> None:
@@ -464,11 +366,17 @@ def test_an_interrupt_ends_with_130_and_one_line(run: Run, monkeypatch: pytest.M
 
 def test_the_version_and_the_help_are_printed(run: Run) -> None:
     assert run("--version") == Result(0, f"selfroute {__version__}\n", "")
-    for command in ("demo", "ask", "chat", "check", "evaluate", "questions", "calibrate", "view", "batch export"):
+    for command in ("demo", "ask", "check", "mcp", "evaluate", "questions"):
         shown = " ".join(re.sub(r"[│╭╮╰╯─]", " ", run(*command.split(), "--help").out).split())
         assert f"xample: selfroute {command} " in shown, command
-    for panel in ("Model", "Passages", "Reading more", "Cost", "Output"):
+    for panel in ("Model", "Passages", "Reading more"):
         assert f"╭─ {panel} ─" in run("ask", "--help").out
+
+
+def test_each_command_has_twelve_options_at_most() -> None:
+    for name, command in cli._parser().commands.items():
+        options = [each for each in command.params if each.opts[0].startswith("-")]
+        assert len(options) <= 12, name
 
 
 def test_the_last_argument_is_the_question(run: Run) -> None:

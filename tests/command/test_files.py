@@ -12,7 +12,6 @@ import pytest
 from command_parts import ANSWER, FERRY, QUESTION, Run, model
 from files_parts import READABLE, SENTENCES, UNKNOWN, UNREADABLE, WHOLE, docx, html, pdf
 from loopback import LoopbackServer
-from selfroute_workbench.command import reading
 from selfroute_workbench.evaluation import load_questions
 from selfroute_workbench.files import NotTextError, UnreadableFileError, find, read_bytes, read_file
 
@@ -126,23 +125,6 @@ def test_links_lead_neither_in_circles_nor_out_of_a_folder(tmp_path: Path) -> No
     assert list(find([folder / "outside.txt"]).files) == [folder / "outside.txt"]
 
 
-@pytest.mark.parametrize("name", ["loop", "loop/a.txt", "x" * 300, f"{'x' * 300}/*"])
-def test_a_name_that_cannot_be_looked_at_is_unreadable_like_others(tmp_path: Path, name: str) -> None:
-    (tmp_path / "loop").symlink_to("loop")
-    found = find([tmp_path / name])
-    for path in found.files:
-        with pytest.raises(UnreadableFileError, match="it cannot be read: "):
-            read_file(path)
-    assert len(found.files) + len(found.unreadable) == 1
-
-
-def test_a_wildcard_fits_no_hidden_files_but_for_a_dot_of_its_own(tmp_path: Path) -> None:
-    for name in ("a.txt", ".b.txt", "~$c.txt"):
-        (tmp_path / name).write_text(FERRY)
-    fitting = {wild: [path.name for path in find([tmp_path / wild]).files] for wild in ("*.txt", ".*", "**.txt")}
-    assert fitting == {"*.txt": ["a.txt"], ".*": [".b.txt"], "**.txt": ["a.txt"]}
-
-
 def test_of_several_files_those_that_can_be_read_are_answered_from(run: Run) -> None:
     for name, (data, _) in UNREADABLE.items():
         Path(name).write_bytes(data)
@@ -155,22 +137,6 @@ def test_of_several_files_those_that_can_be_read_are_answered_from(run: Run) -> 
     assert none.err.splitlines()[-1].startswith("selfroute: there is nothing to read: name PDF, docx, ")
     Path("nothing").mkdir()
     assert run("ask", "nothing", "-q", QUESTION).code == 2
-
-
-@pytest.mark.parametrize(("bound", "said"), [("MOST_FILES", "5 files to read"), ("MOST_CHARACTERS", "to index")])
-def test_more_than_a_bound_is_indexed_only_on_demand(
-    run: Run, monkeypatch: pytest.MonkeyPatch, bound: str, said: str
-) -> None:
-    monkeypatch.setattr(reading, bound, 4)
-    Path("texts").mkdir()
-    for number in range(5):
-        Path("texts", f"{number}.md").write_text(FERRY)
-    asked = ("ask", "texts", "-q", QUESTION)
-    refused = run(*asked)
-    assert (refused.code, refused.out) == (2, "")
-    assert said in refused.err.splitlines()[-1]
-    assert refused.err.splitlines()[-1].endswith("more than 4: name fewer, or add --all")
-    assert run(*asked, "--all").code == 0
 
 
 @pytest.mark.parametrize(("name", "package"), [("a.pdf", "pypdf"), ("a.docx", "mammoth"), ("a.html", "bs4")])

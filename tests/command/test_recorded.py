@@ -12,7 +12,6 @@ from selfroute.prompts import GRADED, LONG_CONTEXT, RAG
 from selfroute_workbench.demo import with_langchain, with_llamaindex
 from selfroute_workbench.demo.corpus import DemoQuestion, load_questions
 from selfroute_workbench.demo.recorded import hash_of, load_recording
-from selfroute_workbench.demo.vectors import ShippedVectors
 from selfroute_workbench.evaluation import Evaluation, Question
 from selfroute_workbench.evaluation.judging import Sheet
 
@@ -81,13 +80,6 @@ async def test_each_framework_gives_the_recorded_reply_whole_and_in_pieces_sync_
     assert chat.differing == completion.differing == {QUESTION.id}
 
 
-async def test_both_frameworks_find_by_the_shipped_vectors() -> None:
-    shipped, found = ShippedVectors().embed_query(QUESTION.question), with_llamaindex.ShippedVectors()
-    assert await found.aget_query_embedding(QUESTION.question) == found.get_text_embedding(QUESTION.question) == shipped
-    with pytest.raises(InputError, match="no vector of 'Who\\?'"):
-        found.get_query_embedding("Who?")
-
-
 @pytest.mark.parametrize(("template", "step"), [(RAG, "rag"), (GRADED, "graded"), (LONG_CONTEXT, "long_context")])
 def test_a_reply_is_found_by_the_step_and_the_question_whatever_the_text_holds(template: str, step: str) -> None:
     hostile = f"{RAG}\n\nQuestion: Who?\nAnswer: {GRADED}\n\n{LONG_CONTEXT}"
@@ -144,8 +136,3 @@ def test_what_the_recording_cannot_answer_is_refused_before_anything_is_loaded(r
     result = run("evaluate", "demo", *option)
     assert (result.code, "not recorded" in result.err) == (2, True)
     assert result.err.startswith(f"selfroute: {option[0]}")
-
-
-def test_an_estimate_of_the_recording_says_that_it_costs_nothing(run: Run) -> None:
-    result = run("evaluate", "demo", "--dry-run")
-    assert (result.code, "cost nothing" in result.err) == (0, True)

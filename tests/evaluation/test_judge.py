@@ -31,7 +31,7 @@ CHAIR, TEA, UNASKED = "Who chaired the meeting?", "What was served?", "Who left 
 QUESTIONS = [
     {"question": CHAIR, "answers": ["Ms Okafor"]},
     {"question": TEA, "answers": ["tea and cake"]},
-    {"question": UNASKED, "answers": [], "metric": "squad_f1"},
+    {"question": UNASKED, "answers": []},
 ]
 DRAFTS = {CHAIR: "unanswerable", TEA: "Tea", UNASKED: "unanswerable"}
 FINALS = {CHAIR: "Ms Okafor did.", TEA: "tea and cake", UNASKED: "Mr Lin"}
@@ -88,17 +88,6 @@ def test_all_answers_to_a_question_are_judged_in_one_call_and_what_a_rule_decide
     shown = {read(prompt).question: sorted(read(prompt).answers.values()) for prompt in judging(model)}
     assert shown == {CHAIR: ["Ms Okafor did."], TEA: ["Tea", "tea and cake"]}
     assert len(judging(model)) == 2
-
-
-@pytest.mark.parametrize("judging_where", [LANGCHAIN, LLAMAINDEX])
-@both
-def test_another_model_judges_if_it_is_given(where: str, judging_where: str) -> None:
-    asked, model = pipeline(where)
-    judge = judge_of(judging_where, label="judge")
-    done = evaluate(asked, QUESTIONS, judge=judge)
-    assert judged(done) == JUDGED
-    assert (len(judging(model)), len(judging(judge)), len(judge.calls)) == (0, 2, 2)
-    assert done.settings["judge"]["model"] == "judge"
 
 
 def test_the_judge_sees_no_strategy_and_their_order_changes_nothing() -> None:
@@ -166,42 +155,6 @@ def test_without_a_judge_nobody_is_asked() -> None:
 
 
 # --- kept and paid once ------------------------------------------------------------------------------------------
-
-
-@both
-def test_a_judges_replies_are_kept(where: str, tmp_path: Path) -> None:
-    first = evaluate(pipeline(where)[0], QUESTIONS, judge=True, folder=tmp_path)
-    silent, model = pipeline(where, draft=None, final=None)
-    assert evaluate(silent, QUESTIONS, judge=True, folder=tmp_path).results == first.results
-    assert model.calls == []
-    assert [row["step"] for row in kept(tmp_path)].count("judge") == 2
-
-
-def test_a_judge_can_be_added_to_a_finished_run_and_changed(tmp_path: Path) -> None:
-    evaluate(pipeline()[0], QUESTIONS, folder=tmp_path, name="mine")
-    for label in ("one", "another"):
-        silent, model = pipeline(draft=None, final=None)
-        judge = judge_of(label=label)
-        assert judged(evaluate(silent, QUESTIONS, judge=judge, folder=tmp_path, name="mine")) == JUDGED
-        assert (len(model.calls), len(judging(judge))) == (0, 2)
-
-
-class Killed(BaseException):
-    """The process ends."""
-
-
-def test_a_killed_run_goes_on_with_the_rest(tmp_path: Path) -> None:
-    def dying(prompt: str) -> tuple[str, ...]:
-        if is_judging(prompt) and TEA in prompt:
-            raise Killed
-        return answer(prompt)
-
-    with pytest.raises(Killed):
-        evaluate(pipeline(draft=dying)[0], QUESTIONS, judge=True, folder=tmp_path, concurrency=1)
-    asked, model = pipeline()
-    done = evaluate(asked, QUESTIONS, judge=True, folder=tmp_path, concurrency=1)
-    assert judged(done) == JUDGED
-    assert [read(prompt).question for prompt in judging(model)] == [TEA]
 
 
 def test_a_question_that_a_strategy_did_not_finish_is_not_judged_yet(tmp_path: Path) -> None:
@@ -311,7 +264,6 @@ def test_the_cap_holds_for_the_judge_too_and_the_next_run_goes_on(tmp_path: Path
     [
         ({"judge": "openai:gpt-4o"}, "judge takes True, a model of LangChain or an LLM of LlamaIndex, not a str"),
         ({"judge_priced_as": "openai:gpt-4o"}, "judge_priced_as needs a judge"),
-        ({"grades": "grades.jsonl"}, "grades needs a judge"),
         ({"judge": True, "judge_priced_as": "gpt-4o"}, "judge_priced_as must be 'provider:name'"),
     ],
 )

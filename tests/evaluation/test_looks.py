@@ -187,14 +187,6 @@ def test_looks_hold_what_no_strategy_showed(where: str) -> None:
     assert "Ms Okafor" not in {each.answer for each in done.results if each.strategy == "graded_sections"}
 
 
-@each_host
-def test_a_doubted_draft_is_read_to_its_end(where: str) -> None:
-    done = _all(make(where, Replies(graded="80 3\nMr Lin, who had come by train")), strategies=["graded"])
-    look, whole = done.looks
-    assert (look.step, look.answer, look.confidence) == ("graded", "Mr Lin, who had come by train", 3)
-    assert (look.output_tokens, whole.step) == (9, "long_context")
-
-
 LIVE: dict[str, dict[str, Any]] = {
     "rag": {"max_documents": 0},
     "self_route": {},
@@ -349,22 +341,8 @@ def test_the_numbers_that_a_prompt_of_ones_own_asks_for_are_passed_over_without_
     assert routes["graded"] == ("long_context", FOUND)
 
 
-@each_host
-def test_only_what_the_draft_reads_is_kept_as_its_passages(where: str) -> None:
-    done = _all(make(where, Replies(), draft_passages=2), strategies=["sections"])
-    assert [one.text for one in done.results[0].passages] == TEXTS[:2]
-
-
 def _report(**fields: Any) -> str:
     return json.dumps({"answerable": True, **fields})
-
-
-def test_the_replies_of_an_earlier_attempt_are_in_no_look() -> None:
-    made = make(LANGCHAIN, Replies(), sections=(1_000, 3_000))
-    once = _all(made, strategies=["sections"])
-    made.model.failures = {"long_context": [None, ConnectionError("the line went dead")]}
-    twice = _all(made.asked.with_retry(stop_after_attempt=2, wait_exponential_jitter=False), strategies=["sections"])
-    assert (twice.looks, twice.results) == (once.looks, once.results)
 
 
 @each_host

@@ -119,18 +119,6 @@ def test_both_frameworks_come_to_the_same(scenario: Scenario, usage: bool) -> No
 
 
 @everywhere
-def test_what_is_evaluated_stays_as_it_was(where: str) -> None:
-    pipeline, fresh = over(where, DECLINED), over(where, DECLINED)
-    before, parts = dict(vars(pipeline.asked)), dict(vars(pipeline.holder))
-    evaluate(pipeline, ONE)
-    assert {name: value for name, value in vars(pipeline.asked).items() if name in before} == before
-    assert {name: value for name, value in vars(pipeline.holder).items() if name in parts} == parts
-    calls = len(pipeline.model.calls)
-    assert ask(pipeline) == ask(fresh)
-    assert len(pipeline.model.calls) == calls + 2
-
-
-@everywhere
 def test_an_interrupted_run_asks_for_the_rest(where: str, tmp_path: Path) -> None:
     failing = over(where, DECLINED, failures={"long_context": [TimeoutError("too slow")] * 2})
     broken = evaluate(failing, ONE, folder=tmp_path)
@@ -190,16 +178,6 @@ def test_structured_replies_are_kept_too(where: str, kind: type[Any], usage: boo
     assert other.model.steps == ["rag"]
 
 
-@each_host
-def test_a_structured_reply_is_no_reply_in_text(where: str, tmp_path: Path) -> None:
-    model = REPORTS[where](draft=(REPORT,), final=(REPORT,))
-    evaluate(
-        both_parts.pipeline(where, llm=model, answerability="structured"), ONE, folder=tmp_path, strategies=["rag"]
-    )
-    evaluate(both_parts.pipeline(where, llm=model), ONE, folder=tmp_path, strategies=["rag"])
-    assert model.steps == ["rag", "rag"]
-
-
 def _retrying(model: Any) -> Any:
     return model.with_retry(stop_after_attempt=2, wait_exponential_jitter=False)
 
@@ -214,21 +192,6 @@ WRAPPED: dict[str, Callable[[Any], Any]] = {
     "a sequence": lambda model: model | RunnablePassthrough(),
     "configurable": lambda model: model.configurable_fields(label=ConfigurableField("label")),
 }
-
-
-@pytest.mark.parametrize("wrap", WRAPPED.values(), ids=WRAPPED)
-def test_a_wrapped_model_is_kept_as_it_is_wrapped(wrap: Callable[[Any], Any], tmp_path: Path) -> None:
-    def chain(model: Any) -> SelfRouteChain:
-        return langchain_parts.a_chain(llm=wrap(model))
-
-    model = Scripted(draft=("unanswerable",), final=FINAL, usage=True, label="m")
-    by = _by_strategy(evaluate(chain(model), ONE, folder=tmp_path))
-    assert sorted(model.steps) == ["long_context", "rag"]
-    given = chain(model.model_copy(update={"calls": []})).invoke(QUESTION)
-    total = by["self_route"].input_tokens + by["self_route"].output_tokens
-    assert (by["self_route"].answer, total) == (given["answer"], given["usage"]["total_tokens"])
-    silent = Scripted(label="m")
-    assert _by_strategy(evaluate(chain(silent), ONE, folder=tmp_path)) == by
 
 
 def test_a_function_is_kept_under_a_name(tmp_path: Path) -> None:
@@ -285,12 +248,6 @@ def test_a_filter_is_a_wall_in_every_strategy(own: bool) -> None:
     assert len(llm.calls) == 2
     assert all(f"{WHOLE} of a" in call.prompt for call in llm.calls)
     assert not any(f"{WHOLE} of b" in call.prompt for call in llm.calls)
-
-
-def test_the_events_of_retriever_and_model_are_there() -> None:
-    with llamaindex_parts.recorded() as recording:
-        evaluate(an_engine(callback_manager=recording.manager), ONE)
-    assert [recording.events.names.count(f"{name}StartEvent") for name in ("Retrieval", "LLMChat")] == [2, 2]
 
 
 @pytest.fixture
@@ -399,12 +356,6 @@ def test_a_chain_is_evaluated_within_its_bindings(wrap: Callable[[Any, Any], Any
     if stops:
         assert [call.options["stop"] for call in given.llm.calls] == [["."], ["."]]
     assert given.llm.steps == ["rag", "long_context"]
-
-
-def test_a_retry_around_a_chain_is_one_in_an_evaluation_too() -> None:
-    failing = over(LANGCHAIN, DECLINED, failures={"rag": [ConnectionError("once")]}).asked
-    retried = failing.with_retry(wait_exponential_jitter=False, stop_after_attempt=2)
-    assert [one.route for one in evaluate(retried, ONE).results] == ["rag", "long_context", "long_context"]
 
 
 ENDS = [("content_filter", "", False), ("length", "", False), (None, "I cannot help.", False), (None, "", True)]

@@ -28,8 +28,6 @@ from selfroute.documents.pages import page_at
 from selfroute.errors import InputError
 from selfroute_workbench.command.citing import in_files
 from selfroute_workbench.command.texts import Text
-from selfroute_workbench.evaluation.pages.rows import read_rows
-from view_parts import a_row
 
 HEAD = "Haldon harbour board, for members only."
 PAGES = [
@@ -225,13 +223,3 @@ def test_the_command_finds_what_is_cited_in_its_file() -> None:
         cited = Citation(document=0, source="May", start=4 * len(told) + start - at, end=0, text="Tea was", score=1.0)
         (found,) = in_files([cited], [{"source": "May", "selfroute": Label(label, length=0)}], {"May": file})
         assert (found.start, found.page) == (8 * len(told), 1)
-
-
-def test_a_row_that_is_looked_at_shows_the_page_and_what_stands_around_it(tmp_path: Path) -> None:
-    cited = {"document": 0, "source": "May", "start": 1_000 + AT, "end": 1_000 + len(TEXT), "score": 1.0, "page": 3}
-    context = {"page_content": TEXT, "metadata": {"source": "May", "selfroute": SECTION}}
-    row = {**a_row(), "context": [context], "citations": [{**cited, "text": TEXT[AT:]}]}
-    (tmp_path / "rows.jsonl").write_text(json.dumps(row))
-    ([asked], _) = read_rows(tmp_path / "rows.jsonl")
-    (excerpt,) = asked.places.excerpts
-    assert (excerpt.source, excerpt.before) == ("May, p. 3", TEXT[:AT])

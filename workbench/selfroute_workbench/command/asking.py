@@ -54,11 +54,7 @@ def ask(options: Options) -> None:
 
 
 def _with_question(options: Options) -> Options:
-    """Take the last argument as the question, where there is no other.
-
-    Raises:
-        ConfigurationError: It is a file, or does not look like a question.
-    """
+    """Take the last argument as the question, where there is no other."""
     if options.question:
         return options
     *files, last = options.files
@@ -70,11 +66,7 @@ def _with_question(options: Options) -> Options:
 
 
 def check(options: Options) -> bool:
-    """Try what `ask` would use on a question, and print what was found.
-
-    Returns:
-        Whether nothing has to be changed.
-    """
+    """Try what `ask` would use on a question, and print what was found."""
     question = CHECK_QUESTION if options.question is None else options.question
     session, library, _ = open_files(options, questions=[question])
     findings = Findings(_in_users_words(finding, library.texts.values()) for finding in session.chain.check(question))
@@ -105,12 +97,7 @@ def open_files(options: Options, *, questions: Sequence[str] = ()) -> tuple[Sess
 
 
 def check_questions(questions: Sequence[str]) -> None:
-    """Check that questions can be asked.
-
-    Raises:
-        ConfigurationError: One is empty.
-        InputError: One holds half of a character.
-    """
+    """Check that questions can be asked."""
     if not all(question.strip() for question in questions):
         msg = 'a question is empty: write --question "..."'
         raise ConfigurationError(msg)

@@ -101,11 +101,7 @@ def _choose_models(options: Options) -> models.Models | None:
 
 
 def check_recorded(options: Options) -> None:
-    """Check that the options do not change the prompts that were recorded.
-
-    Raises:
-        ConfigurationError: One does.
-    """
+    """Check that the options do not change the prompts that were recorded."""
     others = {
         "--k": options.k != recorded.K,
         "--sections": options.sections is not None,

@@ -16,6 +16,7 @@ from rich.console import Console
 
 from langchain_selfroute import SelfRouteChain
 from selfroute.errors import ConfigurationError, InputError
+from selfroute.usage.prices import PricedModel
 from selfroute_workbench.command import asking, models
 from selfroute_workbench.command.library import Library
 from selfroute_workbench.command.models import Models
@@ -39,7 +40,7 @@ from selfroute_workbench.evaluation.with_langchain import ChainPipeline, asker_w
 PipelineOf = Callable[[Question], ChainPipeline]
 _RECORDED: tuple[Strategy, ...] = ("rag", "self_route", "graded", "long_context")
 """The strategies whose replies were recorded."""
-_NEED_MODEL = ("k", "embeddings", "sections", "judge", "base_url", "long_context_model")
+_NEED_MODEL = ("k", "embeddings", "judge", "base_url", "priced_as", "long_context_model")
 """The options that need other replies than those of the recording."""
 
 
@@ -116,19 +117,15 @@ def _questions(options: Options) -> list[Question]:
 
 
 def _judge(options: Options, answering: Models) -> Callable[[Replies, ChainPipeline], ModelJudge] | None:
-    """Return what makes the judge: the model that `--judge` names, or without a name the one for whole documents.
-
-    Raises:
-        ConfigurationError: It cannot be made, or is no language model.
-        MissingPackageError: The provider's package is not installed.
-    """
+    """Return what makes the judge: the model that `--judge` names, or without a name the one for whole documents."""
     judge = options.judge
     if judge is None:
         return None
     if judge:
         same_provider = judge.partition(":")[0] == (options.model or "").partition(":")[0]
         llm = models.load_model(judge, base_url=options.base_url if same_provider else None)
-        return lambda replies, _: ModelJudge(asker_with(llm, replies), title=judge)
+        priced_as = PricedModel.parse("--judge", judge)  # wherever it runs
+        return lambda replies, _: ModelJudge(asker_with(llm, replies, priced_as=priced_as), title=judge)
     if not answering.is_language_model:
         msg = f"{answering.name} cannot judge: name a model, for example --judge openai:gpt-4o"
         raise ConfigurationError(msg)
@@ -147,7 +144,7 @@ def _bare_pipeline(answering: Models, options: Options, replies: Replies) -> Cha
         llm=answering.llm,
         long_context_llm=answering.long_context_llm,
         documents=[Document("...")],
-        sections=options.sections,
+        priced_as=options.priced_as,
     )
     return ChainPipeline(chain, replies, name=_name(answering))
 
@@ -168,18 +165,14 @@ def _pipelines(
     @cache
     def pipeline_of(document: str) -> ChainPipeline:
         alone = library.only(texts[document])
-        session = Session(alone, answering, k=options.k, citations=False, sections=options.sections)
+        session = Session(alone, answering, k=options.k, citations=False, priced_as=options.priced_as)
         return ChainPipeline(session.chain, replies, name=_name(answering))
 
     return lambda question: pipeline_of(question.document_id)
 
 
 def _check_recorded(options: Options, strategies: Sequence[Strategy]) -> None:
-    """Check that the recording answers what is asked for.
-
-    Raises:
-        ConfigurationError: Other replies are needed.
-    """
+    """Check that the recording answers what is asked for."""
     given = [name for name in _NEED_MODEL if getattr(options, name) != getattr(Options, name)]
     others = [f"--{name.replace('_', '-')}" for name in given]
     others += [f"--strategies {one}" for one in strategies if one not in _RECORDED]

@@ -56,15 +56,6 @@ def serve(options: Options, *, http: bool, host: str, port: int) -> None:
 
     Where no token is set, one is made and printed on the standard error: a port of this machine is open to all its
     users, also a port of files that only their owner may read.
-
-    Args:
-        options: What was typed; `as_json`, since the standard output is the client's.
-        http: Whether to serve over HTTP.
-        host: The address then.
-        port: The port then.
-
-    Raises:
-        ConfigurationError: The server would be open to others without a token.
     """
     token = os.environ.get(TOKEN, "").strip()
     if http and host not in _LOOPBACK and not token:
@@ -149,11 +140,7 @@ def _brief(output: Output, library: Library) -> Json:
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """Calls documents as the user does, and not by where they are on this machine.
-
-    Attributes:
-        labels: What the user calls each, by its name in the index.
-    """
+    """Calls documents as the user does, and not by where they are on this machine."""
 
     labels: Mapping[str, str]
 

@@ -19,11 +19,7 @@ _TAKES = {
 
 
 def numbers_of(name: str, given: str | int) -> Any:
-    """Return the value of an option that is a number or several, as a chain takes it.
-
-    Raises:
-        BadParameter: The chain does not take it.
-    """
+    """Return the value of an option that is a number or several, as a chain takes it."""
     try:
         if given == "none" and name == "max_documents":
             return None

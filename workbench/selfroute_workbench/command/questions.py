@@ -10,6 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from selfroute.errors import ConfigurationError
+from selfroute.usage.prices import PricedModel
 from selfroute_workbench.command.asking import load_models
 from selfroute_workbench.command.options import Options
 from selfroute_workbench.command.reading import read_files
@@ -38,7 +39,9 @@ def questions(options: Options) -> bool:
     texts = {text.source: text.text for text in read_files(options.files)}
     wanted, cap = wanted_of(options.number, options.unanswerable), options.max_cost
     with Replies(folder, max_cost=None if cap is None else Decimal(str(cap))) as replies:
-        asker, room = asker_with(models.llm, replies), room_for(models.llm, window=options.window)
+        priced_as = PricedModel.parse("--priced-as", options.priced_as) if options.priced_as else None
+        asker = asker_with(models.llm, replies, priced_as=priced_as)
+        room = room_for(models.llm, window=options.window)
         outcome = Outcome()
         try:
             with stage(err, "Writing questions") as advance:

@@ -20,11 +20,7 @@ _PIPED = "standard input"
 
 
 def read_files(files: Sequence[Path]) -> list[Text]:
-    """Read files, folders, wildcards, or `-` for the standard input; what cannot be read is listed on stderr.
-
-    Raises:
-        ConfigurationError: Nothing can be read.
-    """
+    """Read files, folders, wildcards, or `-` for the standard input; what cannot be read is listed on stderr."""
     found, err = find(files), open_console(sys.stderr)
     if not found.files and found.unreadable:
         raise ConfigurationError("; ".join(found.unreadable))

@@ -20,19 +20,7 @@ Show = Callable[[str, str], object]
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """An answer, and how it came about.
-
-    Attributes:
-        question: The question.
-        answer: The answer.
-        route: The step that produced it.
-        answerable: Whether the question was answered.
-        decision: Why it took that route.
-        usage: The tokens and the cost of all steps, and those of the long context alone.
-        retrieved: The passages that the draft reads, nearest first; more may have been retrieved.
-        read: The documents that were read, in the order in which the model was given them.
-        citations: Where in the files the answer stands, best first.
-    """
+    """An answer, and how it came about."""
 
     question: str
     answer: str
@@ -46,22 +34,10 @@ class Output:
 
 
 class Session:
-    """Answers questions by a chain; one of your own needs no more than `__init__` does.
-
-    Attributes:
-        ledger: Adds up the tokens and the cost of the questions.
-        chain: The chain.
-    """
+    """Answers questions by a chain; one of your own needs no more than `__init__` does."""
 
     def __init__(self, library: Library, models: Models, *, k: int, **options: Any) -> None:
-        """Build the chain.
-
-        Args:
-            library: What it answers from.
-            models: The models.
-            k: How many passages the draft reads.
-            options: More options of the chain.
-        """
+        """Build the chain."""
         self.ledger = SelfRouteLedger()
         self._texts, self._k = library.texts, k
         self.chain = SelfRouteChain(
@@ -104,12 +80,7 @@ class Session:
         return self.output(output)
 
     async def aask(self, question: str, begun: Callable[[str], Awaitable[object]]) -> Output:
-        """Answer a question asynchronously; cancelling this stops the model, and no other is asked.
-
-        Args:
-            question: The question.
-            begun: Called with the route, once, as soon as the answer begins.
-        """
+        """Answer a question asynchronously; cancelling this stops the model, and no other is asked."""
         output: dict[str, Any] = {}
         pieces: list[str] = []
         chunks = self.chain.astream(question, {"callbacks": [self.ledger]})

@@ -23,7 +23,6 @@ from selfroute_workbench.evaluation.trials import (
     Row,
     Trial,
     counts_of,
-    is_number,
     rows_of,
 )
 
@@ -89,24 +88,21 @@ def options_of(rule: Rule, sections: Sections) -> dict[str, Any]:
     return options
 
 
-def choose_options(
-    rows: Iterable[Row], *, sections: Sections, token_share: float | None = None, price_of_wrong: float = 1.0
-) -> Options:
+def choose_options(rows: Iterable[Row], *, sections: Sections, token_share: float | None = None) -> Options:
     """Choose the bounds of draft, sections and stop, whether sections are read, and whether to escalate at all.
 
     Args:
         rows: The questions.
         sections: The tokens of the sections in these rows.
         token_share: As in `Evaluation.options`.
-        price_of_wrong: As in `Evaluation.options`; see `value_of`.
 
     Raises:
         ConfigurationError: There are no questions, or a value is not valid.
     """
-    if token_share is not None and not (is_number(token_share) and 0 < token_share <= 1):
+    if token_share is not None and not 0 < token_share <= 1:
         msg = f"token_share is a share of the long context's tokens, above 0 and at most 1; it is {token_share!r}"
         raise ConfigurationError(msg)
-    evidence = Evidence(rows, price_of_wrong=price_of_wrong)
+    evidence = Evidence(rows)
     rule = choose(evidence, range(len(evidence.rows)), token_share=token_share)
     trial, chosen = cross_validated(evidence, token_share=token_share)
     plain = {strategy: evidence.trial(Rule.default(strategy)) for strategy in evidence.strategies}
@@ -119,10 +115,10 @@ def choose_options(
     return options
 
 
-def options_for(evaluation: Record, *, token_share: float | None = None, price_of_wrong: float = 1.0) -> Options:
+def options_for(evaluation: Record, token_share: float | None) -> Options:
     """Choose options by an evaluation; as `choose_options`."""
     rows = rows_of(evaluation.questions, evaluation.looks, measure=evaluation.measure)
-    return choose_options(rows, sections=evaluation.sections, token_share=token_share, price_of_wrong=price_of_wrong)
+    return choose_options(rows, sections=evaluation.sections, token_share=token_share)
 
 
 def advice_of(evaluation: Record) -> Options | None:

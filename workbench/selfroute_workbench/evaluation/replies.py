@@ -16,7 +16,6 @@ from weakref import WeakValueDictionary
 from selfroute.error_text import one_line
 from selfroute.errors import ConfigurationError
 from selfroute.usage.prices import PricedModel
-from selfroute.usage.values import amount
 from selfroute_workbench.evaluation.replies_file import RepliesFile
 from selfroute_workbench.evaluation.reply import Reply
 from selfroute_workbench.evaluation.spending import Price, Spending
@@ -151,8 +150,8 @@ class Replies:
                 self.spending.book(step, row, lost=row.finish_reason == _LOST)
                 if row.ending.kind == "complete":
                     self._replies[key] = row
-            elif amount(row.get("asked") or "0"):  # where no price was known, nothing is
-                on_their_way[key] = step, row["asked"]
+            elif row.asked and Decimal(row.asked):  # where no price was known, nothing is
+                on_their_way[key] = step, row.asked
         for key, (step, cost) in on_their_way.items():
             reply = Reply("", 0, 0, cost=cost, finish_reason=_LOST)
             file.write({"step": step, "key": key, **asdict(reply)})

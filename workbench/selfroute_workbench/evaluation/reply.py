@@ -5,12 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Annotated
+
+from pydantic import Field, InstanceOf
 
 from selfroute.answerability.ending import Ending
 from selfroute.usage.account import Tally
 from selfroute.usage.counts import Cost, StepUsage
 from selfroute.usage.prices import PricedModel, cost_of
 from selfroute.usage.tokens import count_tokens
+
+Text = InstanceOf[str]  # models do send half of a character, which pydantic's own `str` refuses
+Count = Annotated[int, Field(strict=True, ge=0, le=10**15)]
+Flag = Annotated[bool, Field(strict=True)]
+Money = Annotated[str, Field(strict=True, pattern=r"^\d{1,15}(\.\d{1,60})?$")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,21 +43,21 @@ class Reply:
         calls_tool: Whether it called a tool then.
     """
 
-    text: str
-    input_tokens: int
-    output_tokens: int
-    cached_tokens: int = 0
-    cache_write_tokens: int = 0
-    cache_write_1h_tokens: int = 0
-    estimated: bool = False
-    model: str | None = None
-    provider: str | None = None
-    url: str | None = None
-    cost: str | None = None
-    seconds: float = 0.0
-    finish_reason: str | None = None
-    refusal: str = ""
-    calls_tool: bool = False
+    text: Text
+    input_tokens: Count
+    output_tokens: Count
+    cached_tokens: Count = 0
+    cache_write_tokens: Count = 0
+    cache_write_1h_tokens: Count = 0
+    estimated: Flag = False
+    model: Text | None = None
+    provider: Text | None = None
+    url: Text | None = None
+    cost: Money | None = None
+    seconds: Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)] = 0.0
+    finish_reason: Text | None = None
+    refusal: Text = ""
+    calls_tool: Flag = False
 
     @classmethod
     def of(  # noqa: PLR0913 - what a reply is made of

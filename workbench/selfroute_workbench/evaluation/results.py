@@ -42,7 +42,7 @@ class Evaluation(Record):
 
         return advice_of(self)
 
-    def options(self, token_share: float | None = None, price_of_wrong: float = 1.0) -> Options:
+    def options(self, token_share: float | None = None) -> Options:
         """Choose options: both bounds, whether sections are read, and whether to escalate at all.
 
         The choice is made by judged correctness, if there was a judge. Its figures are cross-validated by document.
@@ -66,8 +66,6 @@ class Evaluation(Record):
             token_share: The tokens that may be used, as a share of the long context's, above 0 and at most 1. The
                 highest quality within it is chosen. None allows as many as Self-Route as published; a document is then
                 read only if that is worth 5 points of 100 on its question.
-            price_of_wrong: The cost of a wrong answer, 0 or more; an honest decline costs 1 at most. At 3, a wrong
-                answer is worth -2.
 
         Returns:
             The options, a dict of plain JSON, with the figures behind them as attributes.
@@ -78,7 +76,7 @@ class Evaluation(Record):
         """
         from selfroute_workbench.evaluation.choosing import options_for
 
-        return options_for(self, token_share=token_share, price_of_wrong=price_of_wrong)
+        return options_for(self, token_share)
 
     def tables(self) -> Sequence[Table]:
         """Return the tables that the looks allow, the main one first."""

@@ -5,28 +5,34 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from functools import reduce
+from hashlib import sha256
 from operator import add
 
 import numpy as np
 
 from selfroute.usage.counts import Usage
 from selfroute_workbench.evaluation.caveats import how_to_read, metrics_of
-from selfroute_workbench.evaluation.judge_tables import judged_sample
 from selfroute_workbench.evaluation.judging import decline_is_right
-from selfroute_workbench.evaluation.looks import TITLES, Measure, Result, Strategy
+from selfroute_workbench.evaluation.looks import TITLES, Result, Strategy
 from selfroute_workbench.evaluation.record import Record
 from selfroute_workbench.evaluation.replay import GRADED
 from selfroute_workbench.evaluation.statistics import Units
 from selfroute_workbench.evaluation.table import Cells, Table
 from selfroute_workbench.evaluation.trials import frontier_of
 
+ABSTENTION = ("right answer", "right abstention", "over-refusal", "unsupported")
+"""The four cells in which answers and abstentions are counted."""
+_SAMPLE = 24  # grades
+
 
 def tables(evaluation: Record) -> Iterator[Table]:
     """Yield all tables that an evaluation allows, the main one first."""
     compared = _Compared(evaluation)
-    yield main(compared)
-    yield from filter(None, (make(compared) for make in (own_metric, differences, abstention, frontier, parts, costs)))
-    yield from filter(None, (make(evaluation) for make in (judged_sample, failures)))
+    yield _main(compared)
+    for make in (_differences, _abstention, _frontier, _parts, _costs, _judged_sample, _failures):
+        table = make(compared)
+        if table.rows:
+            yield table
 
 
 class _Compared:
@@ -41,15 +47,13 @@ class _Compared:
                 self.by[result.strategy].append(result)
         self.units = Units([question.document_id for question in self.questions])
 
-    def values(self, name: Strategy, measure: Measure | None = None) -> list[float]:
+    def values(self, name: Strategy) -> list[float]:
         """Return the scores of a strategy, times 100."""
-        results = self.by[name]
-        if (measure or self.measure) == "score":
-            return [100 * each.score for each in results]
-        return [100 * (each.judged or 0.0) for each in results]
+        judged = self.measure == "judged"
+        return [100 * ((each.judged or 0.0) if judged else each.score) for each in self.by[name]]
 
     def usage(self, name: Strategy) -> Usage:
-        """Return what a strategy takes for all questions; nothing if it was not asked for."""
+        """Return the tokens and the cost of a strategy for all questions; nothing if it was not asked for."""
         return reduce(add, (each.usage for each in self.by.get(name, ())), Usage())
 
 
@@ -62,67 +66,49 @@ def _interval(units: Units, values: Sequence[float], *, sign: str = "") -> str:
     return "" if found is None else f"{found[0]:{sign}.1f} to {found[1]:{sign}.1f}"
 
 
-def main(compared: _Compared) -> Table:
+def _main(compared: _Compared) -> Table:
     """Make the main table: what each strategy brings, and what it takes."""
-    return _main(compared, compared.measure, "main", tuple(how_to_read(compared.evaluation)))
-
-
-def own_metric(compared: _Compared) -> Table | None:
-    """Make the same by the questions' own metrics, if a judge's grades are in the main table."""
-    return None if compared.measure == "score" else _main(compared, "score", "main_own_metric", ())
-
-
-def _main(compared: _Compared, measure: Measure, name: str, notes: tuple[str, ...]) -> Table:
     rows: list[Cells] = []
     whole = compared.usage("long_context").total_tokens
     for strategy, results in compared.by.items():
-        if not results:
-            continue
-        values, usage = compared.values(strategy, measure), compared.usage(strategy)
-        dollars, share = usage.cost.dollars, 100 * usage.total_tokens / whole if whole else None
-        documents = _points(100 * sum(each.route == "long_context" for each in results) / len(results))
-        priced = None if dollars is None else f"{1000 * dollars / len(results):.2f}"
-        quality = (_points(float(np.mean(values))), _interval(compared.units, values))
-        rows.append((TITLES[strategy], *quality, _points(share), priced, documents))
-    measured = "Judged correctness" if measure == "judged" else " and ".join(metrics_of(compared.questions)) or "Scores"
+        if results:
+            values, usage = compared.values(strategy), compared.usage(strategy)
+            dollars, share = usage.cost.dollars, 100 * usage.total_tokens / whole if whole else None
+            documents = _points(100 * sum(each.route == "long_context" for each in results) / len(results))
+            priced = None if dollars is None else f"{1000 * dollars / len(results):.2f}"
+            quality = (_points(float(np.mean(values))), _interval(compared.units, values))
+            rows.append((TITLES[strategy], *quality, _points(share), priced, documents))
+    by_metric = " and ".join(metrics_of(compared.questions)) or "Scores"
+    measured = "Judged correctness" if compared.measure == "judged" else by_metric
     title = f"{measured}, {len(compared.questions):,} questions"
     columns = ("", "quality", "95 %", "tokens %", "$/1,000", "documents %")
-    return Table(name, title, columns, tuple(rows), notes)
+    return Table("main", title, columns, tuple(rows), tuple(how_to_read(compared.evaluation)))
 
 
-def differences(compared: _Compared) -> Table | None:
+def _differences(compared: _Compared) -> Table:
     """Make the table of paired differences to RAG alone and to the long context."""
     rows: list[Cells] = []
-    for other in ("rag", "long_context"):
-        for name in compared.by:
-            if name == other or other not in compared.by or not compared.questions:
-                continue
-            pairs = zip(compared.values(name), compared.values(other), strict=True)
-            gains = [one - two for one, two in pairs]
-            counts = (
-                sum(gain > 0 for gain in gains),
-                sum(gain == 0 for gain in gains),
-                sum(gain < 0 for gain in gains),
-            )
-            interval = compared.units.interval(gains)
-            shown = interval is not None and not interval[0] <= 0 <= interval[1]
-            said = ("better" if np.mean(gains) > 0 else "worse") if shown else "no difference shown"
-            difference = f"{float(np.mean(gains)):+.1f}"
-            rows.append(
-                (TITLES[name], TITLES[other], difference, _interval(compared.units, gains, sign="+"), *counts, said)
-            )
+    pairs = [(name, other) for other in ("rag", "long_context") for name in compared.by if name != other]
+    for name, other in pairs:
+        if other not in compared.by or not compared.questions:
+            continue
+        gains = [one - two for one, two in zip(compared.values(name), compared.values(other), strict=True)]
+        counts = (sum(gain > 0 for gain in gains), gains.count(0), sum(gain < 0 for gain in gains))
+        interval, mean = compared.units.interval(gains), float(np.mean(gains))
+        shown = interval is not None and not interval[0] <= 0 <= interval[1]
+        said = ("better" if mean > 0 else "worse") if shown else "no difference shown"
+        between = _interval(compared.units, gains, sign="+")
+        rows.append((TITLES[name], TITLES[other], f"{mean:+.1f}", between, *counts, said))
     columns = ("", "less", "difference", "95 %", "better", "equal", "worse", "")
     note = "Differences are paired, question by question; documents are resampled, each with all its questions."
-    return Table("differences", "Differences in quality", columns, tuple(rows), (note,)) if rows else None
+    return Table("differences", "Differences in quality", columns, tuple(rows), (note,))
 
 
-def abstention(compared: _Compared) -> Table | None:
+def _abstention(compared: _Compared) -> Table:
     """Make the table of answers and abstentions, right and wrong."""
     known = [decline_is_right(question) for question in compared.questions]
-    if not known:
-        return None
     rows: list[Cells] = []
-    for name, results in compared.by.items():
+    for name, results in compared.by.items() if known else ():
         right = [value >= 50 for value in compared.values(name)]  # noqa: PLR2004 - half of it
         counts = Counter(
             ("right answer" if well else "unsupported")
@@ -139,13 +125,8 @@ def abstention(compared: _Compared) -> Table | None:
     return Table("abstention", "Answers and abstentions", ("", *ABSTENTION), tuple(rows), notes)
 
 
-ABSTENTION = ("right answer", "right abstention", "over-refusal", "unsupported")
-"""The four cells in which answers and abstentions are counted."""
-
-
-def frontier(compared: _Compared) -> Table | None:
+def _frontier(compared: _Compared) -> Table:
     """Make the table of every bound that can be replayed, the cheapest first."""
-    points = frontier_of(compared.evaluation)
     rows: list[Cells] = [
         (
             TITLES[rule.strategy],
@@ -156,33 +137,31 @@ def frontier(compared: _Compared) -> Table | None:
             None if figures.dollars is None else f"{1000 * figures.dollars:.2f}",
             "yes" if efficient else "",
         )
-        for rule, figures, efficient in points
+        for rule, figures, efficient in frontier_of(compared.evaluation)
     ]
     columns = ("", "doubt below", "stop below", "quality", "tokens %", "$/1,000", "nothing cheaper is as good")
     notes = ("These are the very questions: bounds that are picked by these figures look too good. `options()` tests.",)
-    return Table("frontier", "Strategies and bounds", columns, tuple(rows), notes) if rows else None
+    return Table("frontier", "Strategies and bounds", columns, tuple(rows), notes)
 
 
-def parts(compared: _Compared) -> Table | None:
+def _parts(compared: _Compared) -> Table:
     """Make the table of the quality by data set, by what questions need, and by what documents are."""
     groups: dict[tuple[str, str], list[int]] = defaultdict(list)
     for number, question in enumerate(compared.questions):
         for kind, name in (("data set", question.dataset), ("kind", question.kind), ("source", question.source)):
             if name:
                 groups[kind, name].append(number)
-    several = {kind for kind, count in Counter(kind for kind, _ in groups).items() if count > 1}
+    counts = Counter(kind for kind, _ in groups)
     rows: list[Cells] = []
-    for (kind, name), numbers in groups.items():
-        if kind in several:
+    for (kind, name), numbers in sorted(groups.items(), key=lambda group: group[0][0]):
+        if counts[kind] > 1:
             means = (float(np.mean([compared.values(each)[number] for number in numbers])) for each in compared.by)
             rows.append((kind, name, len(numbers), *map(_points, means)))
     columns = ("", "", "questions", *(TITLES[name] for name in compared.by))
-    return (
-        Table("parts", "Quality by part", columns, tuple(sorted(rows, key=lambda row: str(row[0])))) if rows else None
-    )
+    return Table("parts", "Quality by part", columns, tuple(rows))
 
 
-def costs(compared: _Compared) -> Table | None:
+def _costs(compared: _Compared) -> Table:
     """Make the table of tokens, dollars and time."""
     rows: list[Cells] = []
     for name, results in compared.by.items():
@@ -196,12 +175,33 @@ def costs(compared: _Compared) -> Table | None:
         "Each strategy is counted as if it was run alone: a reply that two strategies share counts for both.",
         "seconds is the model's time for a question when it was asked: the median, and that within which 95 % end.",
     )
-    return Table("costs", "Tokens, cost and time", columns, tuple(rows), notes) if rows else None
+    return Table("costs", "Tokens, cost and time", columns, tuple(rows), notes)
 
 
-def failures(evaluation: Record) -> Table | None:
+def _judged_sample(compared: _Compared) -> Table:
+    """Make the table of a random sample of the judge's grades, to be checked by a person."""
+    questions = {question.key: question for question in compared.evaluation.questions}
+    graded = (look for look in compared.evaluation.looks if look.judged_by == "model")
+    found = {(look.key, look.answer.strip()): look for look in graded}
+    drawn = sorted(found, key=lambda name: sha256(repr(name).encode(errors="surrogatepass")).digest())[:_SAMPLE]
+    rows: list[Cells] = []
+    for name in sorted(drawn):
+        question = questions[name[0]]
+        references = " | ".join(question.answers)
+        rows.append((*question.key, question.question, references, name[1], f"{found[name].judged:g}"))
+    counts = Counter(f"{look.judged:g}" for look in found.values())
+    shares = ", ".join(f"{grade}: {counts[grade]:,}" for grade in ("1", "0.5", "0"))
+    note = (
+        f"{len(rows):,} of {len(found):,} grades, drawn at random; those that a rule gave are left out. All: {shares}."
+    )
+    columns = ("data set", "id", "question", "references", "answer", "grade")
+    notes = (note, "Read them before you trust the judge.")
+    return Table("judged_sample", "A sample of the judge's grades", columns, tuple(rows), notes)
+
+
+def _failures(compared: _Compared) -> Table:
     """Make the table of what failed."""
-    counts = Counter((each.step, each.error) for each in evaluation.failures)
+    counts = Counter((each.step, each.error) for each in compared.evaluation.failures)
     rows = tuple((step, error, count) for (step, error), count in counts.most_common())
     note = "They are not scored. Run the same again: what was paid is kept, and only the rest is asked."
-    return Table("failures", "Failures", ("step", "error", "questions"), rows, (note,)) if rows else None
+    return Table("failures", "Failures", ("step", "error", "questions"), rows, (note,))
