@@ -17,6 +17,7 @@ from langchain_core.embeddings import Embeddings
 from command_parts import ANSWER, FERRY, QUESTION, Result, Run, model
 from loopback import RATE_LIMITED, LoopbackServer, Reply, Request
 from selfroute import __version__
+from selfroute_workbench import cli
 from selfroute_workbench.command import asking
 from word_vectors import LangChainWords
 

@@ -165,11 +165,3 @@ def test_a_document_of_a_question_may_be_any_file_that_can_be_read(tmp_path: Pat
     (tmp_path / "questions.jsonl").write_text(json.dumps(row))
     [question] = load_questions(tmp_path / "questions.jsonl")
     assert question.document == read_file(tmp_path / "a.pdf").text == WHOLE
-
-
-@pytest.mark.parametrize("call", [["batch", "export", "--questions", "q.txt", "--model", "openai:x"], ["questions"]])
-def test_what_reads_its_files_again_takes_no_standard_input(run: Run, call: list[str]) -> None:
-    Path("q.txt").write_text(QUESTION)
-    result = run(*call, "-")
-    assert result.code == 2
-    assert "save the standard input in a file" in result.err

@@ -22,7 +22,7 @@ from command_parts import ANSWER, FERRY, QUESTION, Run, model
 from loopback import LoopbackServer, Reply, Request
 from selfroute_workbench.command import asking
 from selfroute_workbench.command import mcp as command
-from selfroute_workbench.command.options import Mcp
+from selfroute_workbench.command.options import Options
 
 CREW = "# Crew\n\n" + "The boat has two masts. " * 300 + "Orla Finn is the captain.\n"
 BEGIN = {
@@ -46,7 +46,7 @@ def files(run: Run) -> list[Path]:
 
 @asynccontextmanager
 async def client_of(files: list[Path], **options: Any) -> AsyncGenerator[Any, None]:
-    session, library, _ = asking.open_files(Mcp(files=files, as_json=True, **options))
+    session, library, _ = asking.open_files(Options(files=files, as_json=True, **options))
     async with mcp.Client(command.server_of(session, library)) as client:
         yield client
 
@@ -153,7 +153,7 @@ async def test_mcp_another_client_is_answered_while_those_that_left_hang(
     """Over HTTP the protocol of 2025 does not tell a server that a client has left: its question goes on."""
     server.answer = lambda request: Reply(ANSWER, hold_after=0 if "HANG" in request.prompt else None)
     _, name, _, url = model(server)
-    session, library, _ = asking.open_files(Mcp(files=files, as_json=True, model=name, base_url=url))
+    session, library, _ = asking.open_files(Options(files=files, as_json=True, model=name, base_url=url))
     shared = command.server_of(session, library)
     async with mcp.Client(shared) as gone, mcp.Client(shared) as client:
         hanging = [
@@ -249,7 +249,7 @@ async def test_mcp_over_http_also_this_machines_users_need_the_token_made_where_
 
 
 async def test_over_http_only_who_sends_the_token_is_served(files: list[Path]) -> None:
-    session, library, _ = asking.open_files(Mcp(files=files, as_json=True))
+    session, library, _ = asking.open_files(Options(files=files, as_json=True))
     app = command.server_of(session, library).streamable_http_app(json_response=True)
     transport = httpx.ASGITransport(command.with_token(app, "opensesame"))
     codes = []

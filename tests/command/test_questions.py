@@ -187,7 +187,7 @@ def test_read_takes_only_questions_with_evidence(reply: str, answers: list[str])
         (["twice.\n\nThen he  left"], ["twice. Then he left"]),
         (["Then he left", "he left, alone"], ["Then he left"]),  # none over another
         (["left"], []),
-        (["会议的主席是林女士。"], ["会议的主席是林女士"]),
+        (["会议的主席是林女士。"], ["会议的主席是林女士。"]),
         (["nowhere to be found"], []),
     ],
 )

@@ -25,7 +25,7 @@ from typing_extensions import override
 
 from paper import passkey, prompts
 from paper.datasets import DATASETS, load, resolve
-from paper.prompts import PROMPTS, prompt_of, with_based_only_on
+from paper.prompts import PROMPTS, prompt_of
 from selfroute.errors import ConfigurationError, InputError
 from selfroute_workbench.evaluation.metrics import LETTERS, METRICS
 from selfroute_workbench.evaluation.questions import (
@@ -79,28 +79,10 @@ def test_a_line_needs_no_more_than_a_question_and_answers(tmp_path: Path) -> Non
     ]
 
 
-def test_a_line_may_say_everything(tmp_path: Path) -> None:
-    row = {"id": 7, "dataset": "board", "metric": "rouge_l", "document": TEXT, "topic": "extra"}
-    assert load_questions(write(tmp_path / "x.jsonl", {**BARE, **row})) == [
-        Question("board", "7", "Who chaired?", ("Ms Okafor",), "rouge_l", (), TEXT)
-    ]
-
-
-def test_null_is_the_same_as_nothing(tmp_path: Path) -> None:
-    keys = ("id", "dataset", "metric", "document", "document_file", "choices")
-    rows = load_questions(write(tmp_path / "x.jsonl", {**BARE, **dict.fromkeys(keys)}))
-    assert rows == load_questions(write(tmp_path / "x.jsonl", BARE))
-
-
 def test_blank_lines_a_byte_order_mark_and_a_lone_answer_are_fine(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_bytes(b'\xef\xbb\xbf\n{"question": "Wer?", "answers": "J\xc3\xb6rg"}\r\n  \n')
     assert [(one.id, one.answers) for one in load_questions(path)] == [("2", ("Jörg",))]
-
-
-@pytest.mark.parametrize("given", [{}, {"metric": "rouge_l"}, {"metric": "squad_f1"}, {"choices": ["a", "b"]}], ids=str)
-def test_a_question_may_have_no_answer_whatever_its_metric(given: dict[str, Any]) -> None:
-    assert question_of({"question": "Who?", "answers": [], **given}, "1").answers == ()
 
 
 def test_questions_share_the_text_of_a_document(tmp_path: Path) -> None:
@@ -131,23 +113,25 @@ def test_an_option_and_its_letter_name_that_option_whatever_its_text(options: li
     [
         ("{", "is not JSON"),
         ("[1]", "is not a JSON object"),
-        ('{"answers": ["x"]}', "question is missing"),
-        ('{"question": " ", "answers": ["x"]}', "question must be a string"),
-        ('{"question": "Q"}', "answers is missing"),
-        ('{"question": "Q", "answers": [1]}', "answers must be a list of strings"),
-        ('{"question": "Q", "answers": ["x"], "metric": "judged"}', "leave it out, and name a judge"),
-        ('{"question": "Q", "answers": ["x"], "metric": "f2"}', "metric 'f2' is not known; write one of f1, rouge_l"),
+        ('{"answers": ["x"]}', "question: Field required"),
+        ('{"question": " ", "answers": ["x"]}', "question: Value error, it is empty"),
+        ('{"question": "Q"}', "answers: Field required"),
+        ('{"question": "Q", "answers": [[1]]}', "answers.0: Input should be a valid string"),
+        ('{"question": "Q", "answers": ["x"], "metric": "f2"}', "'f2' is not known; write one of f1, choice"),
         (
             '{"question": "Q", "answers": ["x"], "document": "minutes.txt"}',
             "write document_file for the path of a file",
         ),
         ('{"question": "Q", "answers": ["x"], "document": "It rained."}', "a file's name or one short line"),
-        ('{"question": "Q", "answers": ["x"], "choices": "ab"}', "the metric choice takes 2 to 4 choices"),
-        ('{"question": "Q", "answers": ["x"], "metric": "choice"}', "the metric choice takes 2 to 4 choices"),
-        ('{"question": "Q", "answers": ["x"], "choices": ["a", "b", "c", "d", "e"]}', "takes 2 to 4 choices"),
+        ('{"question": "Q", "answers": ["x"], "choices": "ab"}', "one of the choices or its letter (A)"),
+        ('{"question": "Q", "answers": ["x"], "metric": "choice"}', "one of the choices or its letter"),
+        (
+            '{"question": "Q", "answers": ["x"], "choices": ["a", "b", "c", "d", "e"]}',
+            "choices: Tuple should",
+        ),
         ('{"question": "Q", "answers": ["C"], "choices": ["a", "b"]}', "one of the choices or its letter (A, B)"),
         ('{"question": "Q", "answers": ["a", "B"], "choices": ["a", "b"]}', "one of the choices or its letter"),
-        ('{"question": "Q", "answers": ["x"], "document": ""}', "document must be a string that is not empty"),
+        ('{"question": "Q", "answers": ["x"], "document": ""}', "document: Value error, it is empty"),
         ('{"question": "Q", "answers": ["x"], "document": "t", "document_file": "t"}', "are both given"),
         (
             '{"question": "Q", "answers": ["x"], "document_file": "no.txt"}',
@@ -184,7 +168,7 @@ def test_a_file_that_can_not_be_read_or_is_empty_is_named(tmp_path: Path) -> Non
 
 def test_a_dict_is_a_question_like_a_line_of_a_file() -> None:
     assert question_of(BARE, "7") == Question("questions", "7", "Who chaired?", ("Ms Okafor",))
-    with pytest.raises(InputError, match="question 7: answers is missing"):
+    with pytest.raises(InputError, match="question 7: answers: Field required"):
         question_of({"question": "Who?"}, "7")
 
 
@@ -232,20 +216,6 @@ def test_a_prompt_is_filled_with_any_text_and_says_how_to_decline(name: str) -> 
     assert (texts["choices"] in filled) == (name == "en.mc")
 
 
-@pytest.mark.parametrize("name", PROMPTS)
-def test_based_only_on_adds_its_sentence_once_after_the_text(name: str) -> None:
-    made = with_based_only_on(PROMPTS[name])
-    sentence = "Answer based only on the provided passage. "
-    assert made.replace(sentence, "") == PROMPTS[name]
-    assert made.count(sentence) == 1
-    assert made.index("{context}") < made.index(sentence)
-
-
-def test_based_only_on_wants_a_prompt_that_says_when_to_decline() -> None:
-    with pytest.raises(ConfigurationError, match="the template must say"):
-        with_based_only_on("{context} {input}")
-
-
 def test_every_data_set_has_a_metric_and_a_prompt() -> None:
     assert {dataset.metric for dataset in DATASETS.values()} <= set(METRICS)
     assert {dataset.prompt for dataset in DATASETS.values()} <= set(PROMPTS)
@@ -291,18 +261,6 @@ def test_variant_two_hides_another_key_and_knows_which_is_larger(key: str, id_: 
     assert lines == [line for line in document.split("\n") if line]  # all of it is still there, in order
 
 
-@given(st.integers(), st.integers(1, 9), st.integers(1, 9))
-def test_variant_two_keeps_the_keys_apart(id_: int, before: int, after: int) -> None:
-    asked = passkey.larger(a_passkey(id_=str(id_), document=hiding("04711", before=before, after=after)))
-    assert NOISE in re.split(r"The pass key is \d+", asked.document or "")[1]
-
-
-def test_variant_two_is_the_same_in_every_run_and_either_answer_occurs() -> None:
-    asked = [passkey.larger(a_passkey("50000", str(number))) for number in range(200)]
-    assert 70 < sum(one.answers == ("First",) for one in asked) < 130
-    assert "The pass key is 39390." in str(asked[0].document)
-
-
 def test_variant_two_of_a_text_without_a_key_is_refused() -> None:
     with pytest.raises(InputError, match="passkey 0: the document has no"):
         passkey.larger(a_passkey(document=NOISE))
@@ -319,14 +277,6 @@ def test_longbench_is_read_from_its_files_in_a_folder(tmp_path: Path, name: str,
     metric = "rouge_l" if name == "qmsum" else "f1"
     first = Question(name, "a1", "Who chaired?", ("Ms Okafor",), metric, (), "Ms Okafor chaired.")
     assert load(name, folder=tmp_path) == [first, replace(first, id="b2", answers=("x", "y"))]
-
-
-@partial
-def test_longbench_is_read_from_its_archive_in_a_folder(tmp_path: Path) -> None:
-    an_archive(tmp_path / "data.zip", musique=[longbench("a1")], hotpotqa=[longbench("b2")])
-    assert [one.id for one in load("musique", folder=tmp_path)] == ["a1"]
-    with pytest.raises(InputError, match=r"data\.zip holds no qasper\.jsonl"):
-        load("qasper", folder=tmp_path)
 
 
 @partial
@@ -359,12 +309,6 @@ def test_passkey_has_three_questions_on_one_file(tmp_path: Path) -> None:
     assert load("passkey-larger", folder=tmp_path) == [passkey.larger(plain)]
 
 
-@partial
-def test_ids_are_unique_even_where_the_file_repeats_them(tmp_path: Path) -> None:
-    write(tmp_path / "qasper.jsonl", longbench("a1"), longbench("a1"))
-    assert [one.id for one in load("qasper", folder=tmp_path)] == ["a1", "a1 (2)"]
-
-
 def test_a_part_of_a_data_set_is_never_taken_for_the_whole(tmp_path: Path) -> None:
     write(tmp_path / "qasper.jsonl", longbench())
     with pytest.warns(UserWarning, match="is not all of qasper: it has 1 questions where the paper's has 200"):
@@ -391,21 +335,6 @@ def test_a_record_of_another_kind_is_named(tmp_path: Path, name: str, record: Ma
         load(name, folder=tmp_path)
 
 
-def test_a_torn_file_or_archive_is_an_error(tmp_path: Path) -> None:
-    path = write(tmp_path / "qasper.jsonl", longbench("a1"), longbench("b2"))
-    path.write_text(path.read_text()[:-20])
-    with pytest.raises(InputError, match=r"qasper\.jsonl:2 is not JSON"):
-        load("qasper", folder=tmp_path)
-    path.unlink()
-    archive = an_archive(tmp_path / "data.zip", qasper=[longbench("a1")] * 50)
-    torn = bytearray(archive.read_bytes())
-    torn[60:90] = bytes(30)
-    for content in (archive.read_bytes()[:-40], torn):
-        archive.write_bytes(content)
-        with pytest.raises(InputError, match=r"data\.zip is a broken archive .*download it again from https"):
-            load("qasper", folder=tmp_path)
-
-
 def test_what_a_folder_lacks_is_named_with_where_to_get_it(tmp_path: Path) -> None:
     with pytest.raises(
         ConfigurationError, match=r"no musique\.jsonl or data\.zip for musique; put https://.*/data\.zip"
@@ -429,14 +358,6 @@ def test_an_argument_is_a_data_set_the_demo_or_a_file(tmp_path: Path) -> None:
         resolve("other")
     with pytest.raises(ConfigurationError, match="there is no data set 'other'; the names are narrativeqa"):
         load("other")
-
-
-def test_the_demo_has_questions_with_and_without_an_answer() -> None:
-    asked = resolve("demo")
-    assert len(asked) == len({one.key for one in asked}) == 30
-    assert sum(one.answers == ("unanswerable",) for one in asked) == 6
-    assert {one.metric for one in asked} == {"f1"}
-    assert len({one.document for one in asked}) == 3
 
 
 # The hub

@@ -14,11 +14,9 @@ import pytest
 
 from loopback import LoopbackServer, Request
 from paper import __main__ as study
-from paper.chunks import chunks
 from paper.indexed import TreeRetriever, WindowRetriever
-from paper.retrieval import first_sentences, load_retriever
+from paper.retrieval import load_retriever
 from selfroute.errors import ConfigurationError
-from selfroute_workbench.demo.corpus import load_documents
 from selfroute_workbench.evaluation.replies import Replies
 from selfroute_workbench.evaluation.spending import CostCapError
 
@@ -129,12 +127,6 @@ def test_embeddings_of_a_provider_are_paid_for_once(provider: LoopbackServer, tm
         load_retriever(SMALL, replies=replies).search(texts, "another question", k=2, document_id="a")
 
 
-def test_a_window_compares_by_the_embeddings_that_are_named(provider: LoopbackServer) -> None:
-    found = load_retriever("window", embeddings=SMALL).search(parts(5), "gull 3", k=1, document_id="a")
-    assert "gull 3" in found[0].text
-    assert provider.embedded
-
-
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
@@ -147,18 +139,6 @@ def test_a_window_compares_by_the_embeddings_that_are_named(provider: LoopbackSe
 def test_what_cannot_be_loaded_says_what_to_do(name: str, options: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
         load_retriever(name, **options)
-
-
-def test_a_cap_needs_a_price_of_the_embeddings(provider: LoopbackServer) -> None:
-    with pytest.raises(ConfigurationError, match="no price is known"):
-        load_retriever("openai:house-embeddings", replies=Replies(max_cost=Decimal(1)))
-    assert provider.embedded == []
-
-
-def test_first_sentences_stand_for_a_summary() -> None:
-    for text in load_documents().values():
-        found = first_sentences("\n".join(chunks(text)[:10]))
-        assert 0 < len(found) < len(text) / 3
 
 
 def test_retrievers_stand_side_by_side(

@@ -17,7 +17,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paper import retrieval
 from paper.chunks import chunks
 from paper.found import Found, Retriever, mark_of
 from paper.retrieval import load_retriever
@@ -47,28 +46,10 @@ def test_chunks_keep_everything_but_the_white_space_between_them(text: str, word
         where = text.index(piece, where) + len(piece)
 
 
-@given(st.lists(st.text(string.ascii_letters, min_size=1, max_size=100)), st.integers(1, 7))
-def test_all_chunks_but_the_last_have_as_many_words_as_they_should(words: list[str], size: int) -> None:
-    pieces = [piece.split() for piece in chunks("  \n".join(words), size)]
-    assert [word for piece in pieces for word in piece] == words
-    assert all(len(piece) == size for piece in pieces[:-1])
-
-
 def test_a_chunk_is_as_it_stands_in_the_text() -> None:
     assert chunks(" one\n\ntwo  three\tfour five ", 2) == ["one\n\ntwo", "three\tfour", "five"]
     assert len(chunks("word " * 901)) == 4
     assert chunks(" \n") == []
-
-
-def test_text_without_spaces_has_chunks_too() -> None:
-    assert chunks("天気がいい。散歩に行こう。", 5) == ["天気がいい", "。散歩に行", "こう。"]
-    assert max(map(len, chunks("ACGT" * 50_000))) == 300 * 100
-
-
-@pytest.mark.parametrize("words", [0, -1])
-def test_a_chunk_without_words_is_refused(words: int) -> None:
-    with pytest.raises(ConfigurationError, match="at least one word"):
-        chunks("text", words)
 
 
 @pytest.fixture(scope="module")
@@ -165,12 +146,6 @@ def test_bm25_finds_the_words_of_the_question() -> None:
     assert found[1].index == 0
 
 
-@given(documents, sentences, st.integers(1, 15))
-def test_bm25_gives_the_k_best_whatever_is_asked_of_whatever(chunks: list[str], question: str, k: int) -> None:
-    found = _check_best(load_retriever("bm25"), chunks, question, k)
-    assert len({(chunk.text, chunk.score) for chunk in found}) == len(set(chunks))  # equal chunks tie
-
-
 @settings(max_examples=15)
 @given(chunks=documents, question=sentences, k=st.integers(1, 15))
 def test_vectors_give_the_k_best_whatever_is_asked_of_whatever(
@@ -212,13 +187,6 @@ def _noting(method: Callable[..., Any], noted: list[Any]) -> Callable[..., Any]:
     return embed
 
 
-def test_threads_share_a_document_of_bm25() -> None:
-    retriever = load_retriever("bm25")
-    with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda _: retriever.search(CHUNKS, "rye bread", k=1, document_id="town"), range(32)))
-    assert {chunk.index for (chunk,) in found} == {1}
-
-
 @pytest.mark.usefixtures("offline")
 @pytest.mark.parametrize("name", ["contriever", "dragon", "someone/something", "/no/such/folder"])
 def test_weights_that_cannot_be_loaded_are_an_error_that_names_others(
@@ -230,13 +198,6 @@ def test_weights_that_cannot_be_loaded_are_an_error_that_names_others(
     ) as caught:
         load_retriever(name)
     assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(("name", "package"), [("bm25", "bm25s"), ("dragon", "sentence_transformers")])
-def test_a_package_that_is_not_installed_is_named(name: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retrieval, "find_spec", lambda _: None)
-    with pytest.raises(ConfigurationError, match=rf"{package}.*pip install 'selfroute\[evaluate\]'"):
-        load_retriever(name)
 
 
 def test_a_passage_begins_with_the_number_of_its_chunk() -> None:

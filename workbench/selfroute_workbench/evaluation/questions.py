@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from selfroute.errors import InputError
 from selfroute_workbench.evaluation.looks import OfQuestion
@@ -134,7 +134,14 @@ def choice_lines(choices: Sequence[str]) -> str:
     return "\n".join(f"{letter}. {option}" for letter, option in zip(LETTERS, choices, strict=False))
 
 
-_Text = Annotated[str, StringConstraints(pattern=r"\S")]
+def _not_blank(text: str) -> str:
+    if not text.strip():
+        msg = "it is empty"
+        raise ValueError(msg)
+    return text
+
+
+_Text = Annotated[str, AfterValidator(_not_blank)]
 
 
 class _Row(BaseModel):

@@ -132,12 +132,13 @@ def _calls(
     """Yield what is asked for in a round: a few questions a call, spread over the documents and their parts."""
     longest = max(map(len, parts.values()))
     places = [(name, some[at]) for at in range(longest) for name, some in parts.items() if at < len(some)]
-    for kind, number in wanted.items():
-        missing = ceil(max(number - outcome.count(kind), 0) * _SPARE)
-        calls = max(ceil(missing / _AT_A_TIME), min(missing, len(parts)))
-        for call in range(calls):
-            count = missing * (call + 1) // calls - missing * call // calls
-            name, part = places[(call * max(len(places), calls) // calls + attempt) % len(places)]
+    missing = {kind: ceil(max(number - outcome.count(kind), 0) * _SPARE) for kind, number in wanted.items()}
+    calls = {kind: max(ceil(number / _AT_A_TIME), min(number, len(parts))) for kind, number in missing.items()}
+    stride, at = max(1, len(places) // max(1, sum(calls.values()))), attempt
+    for kind in wanted:
+        for call in range(calls[kind]):
+            count = missing[kind] * (call + 1) // calls[kind] - missing[kind] * call // calls[kind]
+            (name, part), at = places[at % len(places)], at + stride
             known = [each.question for each in outcome.kept if each.document == name][-_SHOWN:]
             prompt = _WRITE.format(
                 part="a document" if len(parts[name]) == 1 else "a part of a document",
