@@ -29,11 +29,7 @@ BEGIN = {
     "jsonrpc": "2.0",
     "id": 1,
     "method": "initialize",
-    "params": {
-        "protocolVersion": "2025-06-18",
-        "capabilities": {},
-        "clientInfo": {"name": "own", "version": "1"},
-    },
+    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "own", "version": "1"}},
 }
 ACCEPTS = {"accept": "application/json, text/event-stream"}
 
@@ -279,11 +275,7 @@ async def test_over_pipes_a_client_of_our_own_is_answered_and_nothing_else_is_wr
     assert process.stdin
     assert process.stdout
     search = {"name": "search", "arguments": {"query": "Who is the captain?"}}
-    for sent in (
-        BEGIN,
-        {"method": "notifications/initialized"},
-        {"id": 2, "method": "tools/call", "params": search},
-    ):
+    for sent in (BEGIN, {"method": "notifications/initialized"}, {"id": 2, "method": "tools/call", "params": search}):
         process.stdin.write(json.dumps({**sent, "jsonrpc": "2.0"}).encode() + b"\n")
     answers = [json.loads(await asyncio.wait_for(process.stdout.readline(), 60)) for _ in range(2)]
     process.stdin.close()

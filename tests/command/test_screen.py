@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 from langchain_core.documents import Document
-from rich.cells import cell_len
 
 from selfroute.answerability import ANSWERED, EMPTY, NO_PASSAGES, STARTED, Verdict
 from selfroute.citations import Citation
 from selfroute.documents.label import Label
 from selfroute.usage import Entry, Ledger, StepUsage, Usage
 from selfroute_workbench.command.answers import show_reasons
-from selfroute_workbench.command.citing import FileCitation, FileRead, FileSection, files_read, in_files
+from selfroute_workbench.command.citing import FileRead, FileSection, files_read, in_files
 from selfroute_workbench.command.demo_answers import DemoAnswer, totals
 from selfroute_workbench.command.demo_screen import show_demo_answer, show_totals
 from selfroute_workbench.command.models import Models
@@ -97,20 +96,6 @@ SHOWN = {
     "of an expression": ("(.*[", "It is (.*[.", "It is (.*[."),
     "Chinese": ("七点", "渡轮七点开。", "渡轮七点开。"),
 }
-
-
-@pytest.mark.parametrize(("answer", "sentence", "shown"), SHOWN.values(), ids=SHOWN)
-def test_of_a_sentence_that_is_cited_the_part_with_the_answer_is_shown(answer: str, sentence: str, shown: str) -> None:
-    stream = StringIO()
-    console = open_console(stream)
-    console.width = 60
-    cited = [FileCitation("a.md", 1_200, 34_567, 40_000, sentence, 0.9)] * 2
-    output = Output("?", answer, "rag", True, ANSWERED.as_dict(), DRAFT.as_dict(), [], [], cited)
-    show_reasons(console, output, models=MODELS, texts=TEXTS, with_passages=False)
-    told = " ".join(stream.getvalue().split())
-    place = "a, line 1,200, character 34,567"
-    assert told.startswith(f"Where {place} {shown} {place} {shown} Why ")
-    assert all(cell_len(line) <= 60 for line in stream.getvalue().splitlines())
 
 
 TWICE = "Tea.\n\n\nThe bell\nrang. Then the bell rang. Tea.\n\nThe bell rang."

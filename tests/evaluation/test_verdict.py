@@ -22,12 +22,7 @@ WORLDS = {
         "better",
         {"answerability": "graded", "doubt_below": 50, "stop_below": 20, "sections": 4_000},
     ),
-    "declines can be answered": (
-        made_up(200, 20, incomplete=0, graded=False),
-        "self_route",
-        "better",
-        {},
-    ),
+    "declines can be answered": (made_up(200, 20, incomplete=0, graded=False), "self_route", "better", {}),
     "the long context invents": (
         made_up(200, 20, unanswerable=0.4, missed=0.02, incomplete=0, invents=0.9, graded=False),
         "rag",

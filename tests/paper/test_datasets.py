@@ -125,10 +125,7 @@ def test_an_option_and_its_letter_name_that_option_whatever_its_text(options: li
         ('{"question": "Q", "answers": ["x"], "document": "It rained."}', "a file's name or one short line"),
         ('{"question": "Q", "answers": ["x"], "choices": "ab"}', "one of the choices or its letter (A)"),
         ('{"question": "Q", "answers": ["x"], "metric": "choice"}', "one of the choices or its letter"),
-        (
-            '{"question": "Q", "answers": ["x"], "choices": ["a", "b", "c", "d", "e"]}',
-            "choices: Tuple should",
-        ),
+        ('{"question": "Q", "answers": ["x"], "choices": ["a", "b", "c", "d", "e"]}', "choices: Tuple should"),
         ('{"question": "Q", "answers": ["C"], "choices": ["a", "b"]}', "one of the choices or its letter (A, B)"),
         ('{"question": "Q", "answers": ["a", "B"], "choices": ["a", "b"]}', "one of the choices or its letter"),
         ('{"question": "Q", "answers": ["x"], "document": ""}', "document: Value error, it is empty"),
@@ -138,10 +135,7 @@ def test_an_option_and_its_letter_name_that_option_whatever_its_text(options: li
             "document_file 'no.txt': there is no such file",
         ),
         ('{"question": "Q", "answers": ["x"], "document_file": "bad.txt"}', "'bad.txt': this is not UTF-8 text"),
-        (
-            '{"question": "Q", "answers": ["x"], "document_file": "empty.txt"}',
-            "'empty.txt': the file is empty",
-        ),
+        ('{"question": "Q", "answers": ["x"], "document_file": "empty.txt"}', "'empty.txt': the file is empty"),
         ('{"question": "Q", "answers": ["x"], "id": "1"}', "the id '1' was used before"),
     ],
 )

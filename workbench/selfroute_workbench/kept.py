@@ -12,11 +12,6 @@ from selfroute.errors import InputError
 def parse(line: bytes, where: str, *, todo: str = "write one object a line") -> dict[str, Any]:
     """Return the JSON object of a line in UTF-8.
 
-    Args:
-        line: The line.
-        where: The place of it, for error messages.
-        todo: What to do if it cannot be read.
-
     Raises:
         InputError: It is no such object.
     """

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from langchain_core.documents import Document
-from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text as Styled
@@ -30,7 +28,6 @@ COLOURS = {"rag": "green", "sections": "cyan", "long_context": "yellow"}
 NOT_THERE = "(not in the documents)"
 """What is shown in place of the word by which the model declines."""
 _INDENT = 10
-_LONG = 4  # characters; shorter words of an answer, but for numbers, are in every sentence
 
 
 def show_reader(console: Console, models: Models | None) -> None:
@@ -63,17 +60,15 @@ def show_findings(console: Console, findings: Findings) -> None:
 
 def show_answer(console: Console, ask: Stream) -> Output:
     """Print the route, and the answer as it comes; return the whole output."""
-    column = 0
+    begun = False
 
     def show(route: str, text: str) -> None:
-        nonlocal column
-        if text == REFUSAL:
-            text = NOT_THERE
-        if not column:
+        nonlocal begun
+        if not begun:
             show_field(console, "Route", Styled(STEP_NAMES[route], style=COLOURS[route]))
             console.print(Styled(f"{'Answer':{_INDENT}}", style="bold"), end="")
-            column = _INDENT
-        column = _print_piece(console, printable(text), column)
+            begun = True
+        console.print(Styled(printable(NOT_THERE if text == REFUSAL else text)), end="", soft_wrap=True)
 
     try:
         return ask(show)
@@ -81,53 +76,32 @@ def show_answer(console: Console, ask: Stream) -> Output:
         console.print()  # so that an error begins on a new line, too
 
 
-def _print_piece(console: Console, text: str, column: int) -> int:
-    """Print the next piece of a text, wrapped between words in a terminal; return the column where it ends."""
-    for part in re.findall(r"\n|[^\S\n]+|\S+", text):
-        if console.is_terminal and (part == "\n" or column + cell_len(part) > console.width):
-            console.print(f"\n{' ' * _INDENT}", end="", soft_wrap=True)
-            column = _INDENT
-            if part.isspace():
-                continue
-        console.print(Styled(part), end="", soft_wrap=True)
-        column += cell_len(part)
-    return column
-
-
-def show_reasons(
-    console: Console, output: Output, *, models: Models, texts: Mapping[str, Text], with_passages: bool
-) -> None:
+def show_reasons(console: Console, output: Output, *, models: Models, texts: Mapping[str, Text]) -> None:
     """Print where the answer stands, why it took that route, its tokens and cost, and its passages."""
-    _show_citations(console, output, texts)
+    for number, citation in enumerate(output.citations):
+        line = f"line {citation.line:,}, character {citation.start:,}"
+        place = f"{texts[citation.source].label}, {line if citation.page is None else f'page {citation.page:,}'}"
+        show_field(console, "" if number else "Where", place)
+        show_field(console, "", Styled(shortened(citation.text, 2 * (console.width - _INDENT)), style="dim"))
     show_field(console, "Why", reason(output, texts))
     for document in output.read:
         if document.sections:
             show_field(console, "Sections", f"{texts[document.source].label}, {_places(document.sections)}")
-    show_tokens(console, output)
-    usage = output.usage
-    if usage["token_ratio"] is not None:
-        share = f"{usage['token_ratio']:.0%} of the {usage['long_context_only']:,} input tokens"
-        show_field(console, "Read", f"{share} of reading the whole documents at once")
-    if usage["cost"] is None:
-        if models.has_list_price:
-            show_field(console, "Cost", f"unknown: {usage['cost_unknown']}")
-    else:
-        only = usage["cost_long_context_only"]
-        alone = f"; reading the whole documents at once {dollars(only)}" if only is not None else ""
-        show_field(console, "Cost", f"{dollars(usage['cost'])}{alone}")
-    if with_passages:
-        show_field(console, "Passages", f"{len(output.retrieved)} retrieved, nearest first")
-        for number, passage in enumerate(output.retrieved, 1):
-            place = f"{number:>4}  {_place(passage, texts)}"
-            console.print(Styled(printable(place), style="dim"))
-            console.print(Styled(f"      {shortened(passage.page_content, console.width - 6)}"))
-
-
-def show_tokens(console: Console, output: Output) -> None:
-    """Print the tokens of an answer."""
-    usage = output.usage
+    usage, whole = output.usage, "of reading the whole documents at once"
     estimated = ", partly estimated" if usage["estimated"] else ""
     show_field(console, "Tokens", f"{usage['total_tokens']:,} ({by_step(usage)}{estimated})")
+    if usage["token_ratio"] is not None:
+        share = f"{usage['token_ratio']:.0%} of the {usage['long_context_only']:,} input tokens"
+        show_field(console, "Read", f"{share} {whole}")
+    if usage["cost"] is not None:
+        only = usage["cost_long_context_only"]
+        show_field(console, "Cost", dollars(usage["cost"]) + (f"; {dollars(only)} {whole[3:]}" if only else ""))
+    elif models.has_list_price:
+        show_field(console, "Cost", f"unknown: {usage['cost_unknown']}")
+    show_field(console, "Passages", f"{len(output.retrieved)} retrieved, nearest first")
+    for number, passage in enumerate(output.retrieved, 1):
+        console.print(Styled(printable(f"{number:>4}  {_place(passage, texts)}"), style="dim"))
+        console.print(Styled(f"      {shortened(passage.page_content, console.width - 6)}"))
 
 
 def _place(passage: Document, texts: Mapping[str, Text]) -> str:
@@ -142,24 +116,6 @@ def _places(sections: Sequence[FileSection]) -> str:
     if pages:
         return f"page{'s' if len(set(pages)) > 1 else ''} {', '.join(f'{page:,}' for page in dict.fromkeys(pages))}"
     return f"characters {', '.join(f'{section.start:,} to {section.end:,}' for section in sections)}"
-
-
-def _show_citations(console: Console, output: Output, texts: Mapping[str, Text]) -> None:
-    """Print where in the files the answer stands: of each sentence as much as shows the answer."""
-    words = {word for word in re.findall(r"\w+", output.answer) if len(word) >= _LONG or any(map(str.isdigit, word))}
-    answers = re.compile(rf"\b(?:{'|'.join(sorted(words)) or '(?!)'})\b", re.IGNORECASE)
-    size = 2 * (console.width - _INDENT)
-    for number, citation in enumerate(output.citations):
-        line = f"line {citation.line:,}, character {citation.start:,}"
-        place = f"{texts[citation.source].label}, {line if citation.page is None else f'page {citation.page:,}'}"
-        show_field(console, "" if number else "Where", place)
-        text = " ".join(printable(citation.text).split())
-        found = answers.search(text)
-        if found and found.end() >= size < len(text):
-            text = f"…{text[min(found.start() - size // 3, len(text) - size + 1) :].lstrip()}"
-        sentence = Styled(shortened(text, size), style="dim")
-        sentence.highlight_regex(answers, "not dim bold")
-        show_field(console, "", sentence)
 
 
 def reason(output: Output, texts: Mapping[str, Text]) -> str:
@@ -207,16 +163,6 @@ def show_field(console: Console, name: str, text: str | Styled) -> None:
     console.print(grid)
 
 
-def with_passages_as_json(output: Output, texts: Mapping[str, Text]) -> dict[str, Any]:
-    """Turn an answer into plain JSON, with the passages that its draft read; the texts are by source."""
-    passages = []
-    for passage in output.retrieved:
-        text, start = texts[passage.metadata["source"]], passage.metadata["start_index"]
-        place = {"source": text.label, "page": text.page_of(start), "start": start}
-        passages.append({**place, "text": passage.page_content})
-    return {**as_json(output, texts), "passages": passages}
-
-
 def as_json(output: Output, texts: Mapping[str, Text]) -> dict[str, Any]:
     """Turn an answer into plain JSON; the texts are by source."""
     record = {key: getattr(output, key) for key in ("question", "answer", "route", "answerable", "decision", "usage")}
@@ -226,4 +172,9 @@ def as_json(output: Output, texts: Mapping[str, Text]) -> dict[str, Any]:
         for section in document.sections
     ]
     citations = [{**asdict(citation), "source": texts[citation.source].label} for citation in output.citations]
-    return {**record, "sections": sections, "citations": citations}
+    passages = []
+    for passage in output.retrieved:
+        text, start = texts[passage.metadata["source"]], passage.metadata["start_index"]
+        place = {"source": text.label, "page": text.page_of(start), "start": start}
+        passages.append({**place, "text": passage.page_content})
+    return {**record, "sections": sections, "citations": citations, "passages": passages}

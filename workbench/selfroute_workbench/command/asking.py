@@ -43,11 +43,11 @@ def ask(options: Options) -> None:
     session, library, answering = open_files(options, questions=questions)
     for question in questions:
         if options.as_json:
-            print_json(answers.with_passages_as_json(session.ask(question), library.texts))
+            print_json(answers.as_json(session.ask(question), library.texts))
             continue
         answers.show_field(out, "Question", question)
         output = answers.show_answer(out, partial(session.stream, question))
-        answers.show_reasons(out, output, models=answering, texts=library.texts, with_passages=True)
+        answers.show_reasons(out, output, models=answering, texts=library.texts)
         out.print()
     if not options.as_json and len(questions) > 1:
         show_ledger(out, session.ledger, models=answering)

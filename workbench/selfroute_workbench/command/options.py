@@ -78,8 +78,7 @@ EmbeddingModel = Annotated[
     ),
 ]
 Store = Annotated[
-    Path | None,
-    _text("DIR", "With --embeddings: the index's folder [default: in the cache folder]", "Passages"),
+    Path | None, _text("DIR", "With --embeddings: the index's folder [default: in the cache folder]", "Passages")
 ]
 Graded = Annotated[
     bool,

@@ -10,12 +10,7 @@ from selfroute_workbench.evaluation.questions import Question
 from selfroute_workbench.evaluation.record import Record
 from selfroute_workbench.evaluation.statistics import FEWEST_DOCUMENTS
 
-_METRICS = {
-    "f1": "F1",
-    "rouge_l": "ROUGE-L",
-    "squad_f1": "SQuAD's F1",
-    "squad_em": "SQuAD's exact match",
-}
+_METRICS = {"f1": "F1", "rouge_l": "ROUGE-L", "squad_f1": "SQuAD's F1", "squad_em": "SQuAD's exact match"}
 """Metrics that compare words, for people."""
 
 

@@ -15,16 +15,7 @@ from selfroute_workbench.evaluation.looks import NAMES, Strategy
 from selfroute_workbench.evaluation.record import Record
 from selfroute_workbench.evaluation.replay import GRADED, WITH_SECTIONS, Rule
 from selfroute_workbench.evaluation.statistics import FEWEST_DOCUMENTS, FEWEST_QUESTIONS, Floats, Units
-from selfroute_workbench.evaluation.trials import (
-    PUBLISHED,
-    Evidence,
-    Figures,
-    Gain,
-    Row,
-    Trial,
-    counts_of,
-    rows_of,
-)
+from selfroute_workbench.evaluation.trials import PUBLISHED, Evidence, Figures, Gain, Row, Trial, counts_of, rows_of
 
 WORTH_OF_A_DOCUMENT = 0.05
 """Reading a document of mean length must raise the quality of that question by so much (5 points of 100) to pay."""

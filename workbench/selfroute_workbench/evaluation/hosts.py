@@ -17,13 +17,7 @@ from selfroute_workbench.evaluation.reply import Reply
 
 
 class Used(NamedTuple):
-    """A reply that was used.
-
-    Attributes:
-        step: The step.
-        reply: The reply.
-        usage: Its tokens and cost.
-    """
+    """A reply that was used."""
 
     step: Route
     reply: Reply
@@ -51,25 +45,13 @@ class KeptTally(Tally):
 
 
 class KeptHost:
-    """A host of a framework whose models' replies are kept; whatever else it does is the framework's.
-
-    Attributes:
-        replies: The replies that were used, in order.
-        cut: Whether some document was shortened to fit its window.
-    """
+    """A host of a framework whose models' replies are kept; whatever else it does is the framework's."""
 
     streaming = False
     tally = KeptTally
 
     def __init__(self, host: Host[Any], kept: Replies, *, question: Key, name: str | None = None) -> None:
-        """Wrap a host.
-
-        Args:
-            host: The host, which serves one question.
-            kept: Keeps the replies.
-            question: The question's key.
-            name: The user's name for the pipeline; None to know models by the names that they report.
-        """
+        """Wrap a host."""
         self._host, self._kept, self._question, self._name = host, kept, question, name
         self.replies: list[Used] = []
         self.cut = False

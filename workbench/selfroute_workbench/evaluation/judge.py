@@ -28,10 +28,6 @@ class ModelJudge:
     def __init__(self, asker: Asker, *, title: str | None = None) -> None:
         """Take a model.
 
-        Args:
-            asker: Asks the model.
-            title: Its name for people; None for its own.
-
         Raises:
             ConfigurationError: As for `Asker.check`.
         """

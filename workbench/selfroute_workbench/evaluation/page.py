@@ -19,7 +19,6 @@ from selfroute_workbench.evaluation.looks import TITLES, Failure, Look, Result
 from selfroute_workbench.evaluation.questions import Question, choice_lines
 from selfroute_workbench.evaluation.record import Record
 from selfroute_workbench.evaluation.table import CONTROL, Table, as_text, is_figures
-from selfroute_workbench.evaluation.trials import Figures, frontier_of
 from selfroute_workbench.evaluation.verdict import Verdict
 
 _LONGEST = 3_000  # characters of a text; the middle of a longer one is left out
@@ -41,7 +40,7 @@ details { border-bottom: 1px solid var(--line); padding: .4rem 0 }
 summary { cursor: pointer; overflow-wrap: anywhere }
 .text { white-space: pre-wrap; overflow-wrap: anywhere; max-width: 30rem }
 svg { max-width: 100%; height: auto } svg text { font-size: 12px; fill: currentColor }
-.axis { stroke: var(--line) } .dot { fill: var(--accent) } .bar { stroke: var(--accent) } .other { fill: var(--faint) }
+.axis { stroke: var(--line) } .dot { fill: var(--accent) } .bar { stroke: var(--accent) }
 """
 
 
@@ -70,17 +69,7 @@ def _shortened(text: str) -> str:
 
 
 def page_of(evaluation: Record, *, verdict: Verdict, advice: Sequence[str], tables: Sequence[Table]) -> str:
-    """Make the page.
-
-    Args:
-        evaluation: The evaluation.
-        verdict: What to do.
-        advice: What is known of options that would do better, in sentences.
-        tables: The tables that the evaluation allows.
-
-    Returns:
-        The page, to be saved as UTF-8.
-    """
+    """Make the page."""
     head = (
         _Html(f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{escape(_CSP)}">'),
         _Html('<meta name="viewport" content="width=device-width">'),
@@ -92,7 +81,7 @@ def page_of(evaluation: Record, *, verdict: Verdict, advice: Sequence[str], tabl
         _tag("div", *(_tag("p", line) for line in verdict.lines), class_="verdict"),
         *([_tag("p", f"The run ended early: {evaluation.stopped}.")] if evaluation.stopped else []),
         *([_tag("h2", "Options that would do better"), *(_tag("p", each) for each in advice)] if advice else []),
-        *_chart(evaluation, verdict),
+        *_chart(verdict),
         _tag("h2", "How sure is this?"),
         _tag("ul", *(_tag("li", each) for each in caveats(evaluation))),
         *(each for table in tables for each in _table(table)),
@@ -190,51 +179,44 @@ def _passages(look: Look) -> _Html:
     )
 
 
-def _chart(evaluation: Record, verdict: Verdict) -> Iterator[_Html]:
-    """Yield the chart of quality against tokens, if there are two strategies to compare; other bounds are faint."""
-    points = frontier_of(evaluation)
-    if len(verdict.figures) < 2 or not points:  # noqa: PLR2004 - one point says nothing
+def _chart(verdict: Verdict) -> Iterator[_Html]:
+    """Yield the chart of quality against tokens, if there are two strategies to compare."""
+    points = sorted(verdict.figures.items(), key=lambda point: -point[1].quality)
+    if len(points) < 2:  # noqa: PLR2004 - one point says nothing
         return
-    ends = [end for each in verdict.figures.values() for end in (each.low, each.high) if end is not None]
-    qualities = [each.quality for _, each, _ in points] + ends
-    low, high = 100 * min(qualities) - 2, min(100 * max(qualities) + 2, 102)
-    shares = [max(each.token_share, _LEAST_SHARE) for _, each, _ in points]
-    least, most = log10(min(shares) * 0.8), log10(max(1.0, *shares))
+    ends = [end for _, each in points for end in (each.low, each.high, each.quality) if end is not None]
+    low, high = 100 * min(ends) - 2, min(100 * max(ends) + 2, 102)
+    least = log10(max(min(each.token_share for _, each in points) * 0.8, _LEAST_SHARE))
+    most = log10(max(1.0, *(each.token_share for _, each in points)))
 
     def x(share: float) -> float:
         along = (log10(max(share, _LEAST_SHARE)) - least) / (most - least or 1)
         return round(_LEFT + along * (_WIDTH - _LEFT - _RIGHT), 1)
 
     def y(quality: float) -> float:
-        return round((_HEIGHT - _BOTTOM) * (high - quality) / (high - low) + 6, 1)
+        return round((_HEIGHT - _BOTTOM) * (high - 100 * quality) / (high - low) + 6, 1)
 
-    yield _tag("h2", f"Quality against tokens, {len(evaluation.compared):,} questions")
     inside: list[_Html] = []
-    for share in (0.3, 1, 3, 10, 30, 100):
-        if least <= log10(share / 100) <= most:
-            at = x(share / 100)
+    for percent in (0.3, 1, 3, 10, 30, 100):
+        if least <= log10(percent / 100) <= most:
+            at = x(percent / 100)
             inside.append(_tag("line", x1=at, x2=at, y1=6, y2=_HEIGHT - _BOTTOM + 6, class_="axis"))
-            inside.append(_tag("text", f"{share:g} %", x=at, y=_HEIGHT - 8, text_anchor="middle"))
-    for quality in (each for each in range(0, 101, 10) if low < each < high):
-        inside.append(_tag("line", x1=_LEFT, x2=_WIDTH - _RIGHT, y1=y(quality), y2=y(quality), class_="axis"))
-        inside.append(_tag("text", str(quality), x=_LEFT - 8, y=y(quality) + 4, text_anchor="end"))
-    own, taken = set(evaluation.rules.values()), list[float]()
-    for rule, figures, _ in sorted(points, key=lambda point: (point[0] in own, -point[1].quality)):
-        at, height = x(figures.token_share), y(100 * figures.quality)
-        label = _tag("title", f"{TITLES[rule.strategy]}: {figures}")
-        if rule not in own:
-            inside.append(_tag("circle", label, cx=at, cy=height, r=2, class_="other"))
-            continue
-        inside += [_bar(at, y, figures), _tag("circle", label, cx=at, cy=height, r=5, class_="dot")]
-        beside = height + 4
-        while any(abs(beside - other) < _LINE for other in taken):
+            inside.append(_tag("text", f"{percent:g} %", x=at, y=_HEIGHT - 8, text_anchor="middle"))
+    for points_of_100 in (each for each in range(0, 101, 10) if low < each < high):
+        at = y(points_of_100 / 100)
+        inside.append(_tag("line", x1=_LEFT, x2=_WIDTH - _RIGHT, y1=at, y2=at, class_="axis"))
+        inside.append(_tag("text", str(points_of_100), x=_LEFT - 8, y=at + 4, text_anchor="end"))
+    taken: list[float] = []
+    for name, figures in points:
+        at, height, beside = x(figures.token_share), y(figures.quality), y(figures.quality) + 4
+        ends = [figures.quality if end is None else end for end in (figures.low, figures.high)]
+        while any(abs(beside - other) < _LINE for other in taken):  # no name stands over another
             beside += _LINE
         taken.append(beside)
-        inside.append(_tag("text", TITLES[rule.strategy], x=at + 9, y=round(beside, 1)))
+        inside.append(_tag("line", x1=at, x2=at, y1=y(ends[0]), y2=y(ends[1]), class_="bar"))
+        label = _tag("title", f"{TITLES[name]}: {figures}")
+        inside.append(_tag("circle", label, cx=at, cy=height, r=5, class_="dot"))
+        inside.append(_tag("text", TITLES[name], x=at + 9, y=round(beside, 1)))
+    yield _tag("h2", "Quality against tokens")
     yield _tag("svg", *inside, viewBox=f"0 0 {_WIDTH} {_HEIGHT}", width=_WIDTH, height=_HEIGHT, role="img")
     yield _tag("p", "Across: tokens, as a share of the long context's. Bars are 95 % intervals.", class_="note")
-
-
-def _bar(at: float, y: Any, figures: Figures) -> _Html:
-    low, high = (figures.quality if end is None else end for end in (figures.low, figures.high))
-    return _tag("line", x1=at, x2=at, y1=y(100 * low), y2=y(100 * high), class_="bar")

@@ -40,10 +40,6 @@ class Replies:
     def __init__(self, folder: Path | None = None, *, max_cost: Decimal | None = None) -> None:
         """Open the replies.
 
-        Args:
-            folder: The folder to keep them in; None for memory only.
-            max_cost: The most that all of them may cost together, in US dollars; None for no limit.
-
         Raises:
             ConfigurationError: The folder cannot be used, or another run uses it.
         """
@@ -74,11 +70,6 @@ class Replies:
     def identity(self, model: PricedModel, name: str | None, *, step: str) -> Any:
         """Return what a model's kept replies are found by, as plain JSON.
 
-        Args:
-            model: The model, by the name that it reports.
-            name: The user's name for it.
-            step: What it is asked for, for the error.
-
         Raises:
             ConfigurationError: Replies are kept in a folder, and the model has no name.
         """
@@ -100,13 +91,6 @@ class Replies:
         question: tuple[str, str] | None = None,
     ) -> Reply:
         """Return the kept reply to a prompt, or ask for one and keep it.
-
-        Args:
-            identity: All that the reply depends on, as plain JSON: model, options, prompt.
-            ask: Asks the model. Its errors pass through, and nothing is kept then.
-            step: The kind of prompt: replies of one kind are about equally long.
-            price: Returns the cost of a reply of so many tokens.
-            question: The key of the question that it is about; it is written down for people.
 
         Raises:
             CostCapError: It could cost more than is left of `max_cost`, or it is not known how much was spent.

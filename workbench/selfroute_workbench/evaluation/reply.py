@@ -70,16 +70,7 @@ class Reply:
         priced_as: PricedModel | None,
         count: Callable[[str], int] = count_tokens,
     ) -> Reply:
-        """Make one of what a model replied.
-
-        Args:
-            text: The text.
-            tally: The tally of the call.
-            prompt: Returns the text of the prompt; called only if its tokens have to be estimated.
-            model: The model that was asked.
-            priced_as: The model that it is priced as, if not as itself.
-            count: Counts the tokens of a text.
-        """
+        """Make one of what a model replied."""
         counts, model, ending = tally.usage(prompt, count=count) or StepUsage(0, 0), tally.model(model), tally.ending()
         bare = ending.kind != "complete" and not text.strip()
         how = (ending.reason or ending.kind, ending.refusal, ending.calls_tool) if bare else (None, "", False)
@@ -113,11 +104,7 @@ class Reply:
         return self.text
 
     def usage(self, priced_as: PricedModel | None = None) -> StepUsage:
-        """Return its tokens and cost; at the price of today, if none was known when it was paid for.
-
-        Args:
-            priced_as: The model that it is priced as, if not as itself.
-        """
+        """Return its tokens and cost; at the price of today, if none was known when it was paid for."""
         counts = StepUsage(
             self.input_tokens,
             self.output_tokens,

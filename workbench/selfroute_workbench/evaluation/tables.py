@@ -15,10 +15,8 @@ from selfroute_workbench.evaluation.caveats import how_to_read, metrics_of
 from selfroute_workbench.evaluation.judging import decline_is_right
 from selfroute_workbench.evaluation.looks import TITLES, Result, Strategy
 from selfroute_workbench.evaluation.record import Record
-from selfroute_workbench.evaluation.replay import GRADED
 from selfroute_workbench.evaluation.statistics import Units
 from selfroute_workbench.evaluation.table import Cells, Table
-from selfroute_workbench.evaluation.trials import frontier_of
 
 ABSTENTION = ("right answer", "right abstention", "over-refusal", "unsupported")
 """The four cells in which answers and abstentions are counted."""
@@ -29,7 +27,7 @@ def tables(evaluation: Record) -> Iterator[Table]:
     """Yield all tables that an evaluation allows, the main one first."""
     compared = _Compared(evaluation)
     yield _main(compared)
-    for make in (_differences, _abstention, _frontier, _parts, _costs, _judged_sample, _failures):
+    for make in (_differences, _abstention, _parts, _costs, _judged_sample, _failures):
         table = make(compared)
         if table.rows:
             yield table
@@ -123,25 +121,6 @@ def _abstention(compared: _Compared) -> Table:
     )
     notes = (cells, f"{sum(known):,} of {len(known):,} questions have no answer in their document.")
     return Table("abstention", "Answers and abstentions", ("", *ABSTENTION), tuple(rows), notes)
-
-
-def _frontier(compared: _Compared) -> Table:
-    """Make the table of every bound that can be replayed, the cheapest first."""
-    rows: list[Cells] = [
-        (
-            TITLES[rule.strategy],
-            ", ".join(map(str, rule.doubt_below)) if rule.strategy in GRADED else "",
-            rule.stop_below if rule.strategy in GRADED else "",
-            _points(100 * figures.quality),
-            _points(100 * figures.token_share),
-            None if figures.dollars is None else f"{1000 * figures.dollars:.2f}",
-            "yes" if efficient else "",
-        )
-        for rule, figures, efficient in frontier_of(compared.evaluation)
-    ]
-    columns = ("", "doubt below", "stop below", "quality", "tokens %", "$/1,000", "nothing cheaper is as good")
-    notes = ("These are the very questions: bounds that are picked by these figures look too good. `options()` tests.",)
-    return Table("frontier", "Strategies and bounds", columns, tuple(rows), notes)
 
 
 def _parts(compared: _Compared) -> Table:

@@ -62,13 +62,7 @@ class Row:
 
 
 def rows_of(questions: Iterable[Question], looks: Iterable[Look], *, measure: Measure) -> list[Row]:
-    """Return the questions that have a plain draft, a reply to the documents, and all grades.
-
-    Args:
-        questions: The questions.
-        looks: The looks at them.
-        measure: Whether quality is what the judge says, or the questions' own metric.
-    """
+    """Return the questions that have a plain draft, a reply to the documents, and all grades."""
     found, rows = by_question(looks), []
     for question in questions:
         graded = {step: [_graded(look, measure) for look in of] for step, of in found.get(question.key, {}).items()}
@@ -141,13 +135,7 @@ class Gain:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trial:
-    """The results of one rule, question by question.
-
-    Attributes:
-        values: The quality of each answer.
-        tokens: The tokens of all steps that ran.
-        dollars: What they cost; NaN if a price is not known.
-    """
+    """The results of one rule, question by question."""
 
     values: Floats
     tokens: Floats
@@ -155,12 +143,7 @@ class Trial:
 
 
 class Evidence:
-    """The questions to choose by, and what each rule brings on them.
-
-    Attributes:
-        rows: The questions.
-        units: What is resampled.
-    """
+    """The questions to choose by, and what each rule brings on them."""
 
     def __init__(self, rows: Iterable[Row]) -> None:
         """Take questions.
@@ -273,28 +256,6 @@ def evidence_of(evaluation: Record) -> Evidence:
         ConfigurationError: There are none, or the documents have no tokens.
     """
     return Evidence(rows_of(evaluation.compared, evaluation.looks, measure=evaluation.measure))
-
-
-def frontier_of(evaluation: Record) -> list[tuple[Rule, Figures, bool]]:
-    """Return every rule with its figures, the cheapest first, and whether nothing cheaper is as good."""
-    if "long_context" not in evaluation.strategies:
-        return []
-    try:
-        evidence = evidence_of(evaluation)
-    except ConfigurationError:
-        return []
-    one_bound = [rule for rule in evidence.rules if len(rule.doubt_below) == 1]
-    rules = dict.fromkeys([*evaluation.rules.values(), *one_bound])
-    ran = [rule for rule in rules if rule.strategy in evaluation.strategies]
-    found = {rule: evidence.figures(evidence.trial(rule)) for rule in ran}
-    priced = all(figures.dollars is not None for figures in found.values())
-    costs = {rule: (each.dollars or 0.0) if priced else each.token_share for rule, each in found.items()}
-    points, best = [], float("-inf")
-    for rule in sorted(found, key=lambda rule: (costs[rule], -found[rule].quality)):
-        quality = round(found[rule].quality, 12)
-        points.append((rule, found[rule], quality > best))
-        best = max(best, quality)
-    return points
 
 
 def counts_of(evidence: Evidence) -> str:

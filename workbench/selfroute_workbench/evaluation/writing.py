@@ -93,14 +93,7 @@ def wanted_of(number: int, unanswerable: float) -> dict[str, int]:
 
 
 def write(asker: Asker, texts: Mapping[str, str], wanted: Mapping[str, int], *, room: int | None) -> Iterator[Outcome]:
-    """Have questions written about texts, in rounds, until there are enough; yield the outcome after each round.
-
-    Args:
-        asker: The model.
-        texts: The documents by name.
-        wanted: How many questions of each kind.
-        room: How many tokens of a document a prompt may have; None for no limit.
-    """
+    """Have questions written about texts, in rounds, until there are enough; yield the outcome after each round."""
     asker.check("write")
     outcome, parts = Outcome(), {name: _parts(text, room) for name, text in texts.items()}
     with ThreadPoolExecutor(_AT_ONCE) as threads:
