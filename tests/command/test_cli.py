@@ -8,14 +8,13 @@ import os
 import re
 import subprocess
 import sys
-from decimal import Decimal
 from pathlib import Path
 
 import pytest
 from langchain_core.embeddings import Embeddings
 
 from command_parts import ANSWER, FERRY, QUESTION, Result, Run, model
-from loopback import RATE_LIMITED, LoopbackServer, Reply, Request
+from loopback import RATE_LIMITED, LoopbackServer, Reply
 from selfroute import __version__
 from selfroute_workbench import cli
 from selfroute_workbench.command import asking
@@ -45,31 +44,6 @@ def test_the_demo_prints_one_json_object(run: Run) -> None:
     assert report["ledger"]["tokens"]["total_tokens"] == totals["tokens"]
     assert report["ledger"]["queries"] == 3
     assert {row["route"] for row in rows} <= {"rag", "long_context"}
-
-
-def test_the_demo_asks_a_local_server_without_a_key(run: Run, server: LoopbackServer) -> None:
-    def answer(request: Request) -> str:
-        return "unanswerable" if request.prompt.startswith("Passages") else "It was in May."
-
-    server.answer = answer
-    result = run("demo", "--limit", "2", "--json", *model(server))
-    report = json.loads(result.out)
-    assert result.code == 0, result.err
-    assert [(row["route"], row["answer"]) for row in report["questions"]] == [("long_context", "It was in May.")] * 2
-    assert (report["language_model"], [row["usage"]["estimated"] for row in report["questions"]]) == (True, [False] * 2)
-    assert report["totals"]["tokens"] == sum(entry.input_tokens + entry.output_tokens for entry in server.book)
-
-
-def test_ask_adds_up_several_questions_with_their_cost(run: Run, server: LoopbackServer) -> None:
-    priced = [*model(server), "--priced-as", "openai:gpt-4o-mini"]
-    shown = run("ask", "ferry.md", "-q", QUESTION, "-q", "Who sails?", *priced).out
-    tokens = [int(count) for count in re.findall(r"^Tokens +(\d+)", shown, re.MULTILINE)]
-    assert re.search(rf"^tokens +{sum(tokens)} ", shown, re.MULTILINE), shown
-    assert re.search(r"^input tokens +\d+% of always reading the whole documents", shown, re.MULTILINE)
-    costs = [Decimal(cost) for cost in re.findall(r"^Cost +\$([\d.]+)", shown, re.MULTILINE)]
-    total = re.search(r"^cost +\$([\d.]+)", shown, re.MULTILINE)
-    assert total
-    assert abs(sum(costs) - Decimal(total[1])) <= Decimal("0.000002")  # each is rounded
 
 
 def test_ask_prints_the_answer_its_route_and_the_passages(run: Run) -> None:
@@ -108,39 +82,8 @@ def test_check_ends_with_one_if_something_has_to_be_changed(run: Run, monkeypatc
     assert run("check", "ferry.md", "-q", " ").code == run("check", "missing.md").code == 2
 
 
-LONG = "The boat has two masts and a stove. " * 300
-SECTIONS = ["--sections", "1200"]
-BOUNDS = ["--graded", "--doubt-below", "60", "--stop-below", "30"]
 NO = "unanswerable"
 # The options, the drafts, then the route, the answer and a part of the reason.
-LED_TO: dict[str, tuple[list[str], list[str], str, str, str]] = {
-    "graded": (["--graded"], ["90 80\nOrla."], "rag", "Orla.", "answered it (prospect 90, confidence 80), so no"),
-    "doubt": (
-        ["--graded"], ["80 42\nOrla."], "long context", "Two masts.",
-        "in doubt of its answer from the passages (prospect 80, confidence 42), so it read the whole of crew.txt",
-    ),
-    "stop": (
-        ["--graded"], ["10 0\nunanswerable"], "rag", NO,
-        "(“unanswerable”, prospect 10); it went no further: the model gives the documents 10 of 100 to hold",
-    ),
-    "doubt-bound": (BOUNDS, ["80 55\nOrla."], "long context", "Two masts.", "confidence 55), so it read the whole"),
-    "stop-bound": (BOUNDS, ["25 0\nunanswerable"], "rag", NO, "it went no further: the model gives the documents 25"),
-    "sections": (SECTIONS, [NO, "Orla."], "sections", "Orla.", "so it read sections of crew.txt"),
-    "in-vain": (SECTIONS, [NO, NO], "long context", "Two masts.", "so it read sections, then the whole of crew.txt"),
-    "no-documents": (
-        [*SECTIONS, "--max-documents", "0"], [NO, NO], "sections", NO,
-        "so it read sections of crew.txt, which did not answer it either",
-    ),
-    "bounds-of-both": (
-        ["--graded", "--doubt-below", "70,60", *SECTIONS], ["80 65\nOrla.", "62\nOrla Venn."], "sections", "Orla Venn.",
-        "(prospect 80, confidence 65), so it read sections of crew.txt",
-    ),
-    "budget": (["--budget-tokens", "1000"], [NO], "rag", NO, "it went no further: "),
-    "budget-and-doubt": (
-        ["--graded", "--budget-tokens", "1000"], ["80 42\nOrla."], "rag", "Orla.",
-        "(prospect 80, confidence 42); it went no further: ",
-    ),
-}  # fmt: skip
 
 
 def test_ask_prints_one_json_object_per_question_and_nothing_else(run: Run) -> None:
@@ -216,19 +159,6 @@ def test_ask_streams_from_a_server_and_reads_the_whole_files_best_first(run: Run
     assert "estimated" not in result.out
 
 
-def test_gemini_is_asked_with_the_key_of_the_environment(
-    run: Run, server: LoopbackServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("GOOGLE_API_KEY", KEY)
-    gemini = ["--model", "google_genai:gemini-2.5-flash", "--base-url", server.gemini_url]
-    result = run("ask", "ferry.md", "-q", QUESTION, *gemini)
-    assert result.code == 0, result.err
-    assert result.has(r"^Answer +\(not in the documents\)$")
-    assert [(entry.request.protocol, entry.request.headers["x-goog-api-key"]) for entry in server.book] == [
-        ("gemini", KEY)
-    ] * 2
-
-
 def test_another_model_may_read_the_whole_documents_and_what_it_does_not_count_is_shown_as_estimated(
     run: Run, server: LoopbackServer
 ) -> None:
@@ -253,19 +183,6 @@ def test_an_index_is_kept_per_file_and_a_changed_file_is_indexed_again(run: Run,
     assert run("ask", "other.md", *call[2:]).code == 0  # into the same index, which hides it from the others
     passages = run(*call).json["passages"]
     assert [(one["source"], one["text"]) for one in passages] == [("ferry.md", FERRY.replace("seven", "nine").strip())]
-
-
-def test_braces_and_markup_print_as_they_are(run: Run, server: LoopbackServer) -> None:
-    text = "The [bold]key[/bold] is {a} {{ b }} {% c %} :smile: [/] \\[x]."
-    Path("{odd} [red].md").write_text(text)
-    server.answer = lambda _request: f"{text}\x1b[31m"
-    result = run("ask", "{odd} [red].md", "-q", f"What is {text}?", *model(server))
-    assert result.code == 0, result.err
-    assert f"Answer    {text}" in result.out
-    assert f"What is {text}?" in result.out
-    assert "1  {odd} [red].md at" in result.out
-    assert text in server.book[0].request.prompt
-    assert "\x1b" not in result.out
 
 
 @pytest.mark.parametrize(
@@ -400,18 +317,6 @@ def test_a_missing_extra_is_one_line_that_names_it(package: str) -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=os.environ)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == f'selfroute: the command needs the package {package}: pip install "selfroute-workbench"\n'
-
-
-def test_files_are_searched_by_words_which_keeps_nothing_and_needs_no_embeddings(
-    run: Run, words: LangChainWords
-) -> None:
-    Path("others.md").write_text("A bicycle is not let.\n\n" * 300 + "Captain Orla Venn sails the ferry.\n")
-    result = run("ask", "others.md", "ferry.md", "-q", "Who is the captain?", "--k", "2", "--store", "kept", "--json")
-    assert "Captain Orla Venn" in result.json["passages"][0]["text"]
-    assert "searched by words, which keeps nothing in --store" in result.err
-    assert (words.embedded, Path("kept").exists(), Path("cache").exists()) == (0, False, False)
-    unknown = run("ask", "others.md", "ferry.md", "-q", "Xylophon?", "--k", "3", "--json").json
-    assert len(unknown["passages"]) == 3, "passages that hold no word of the question come last"
 
 
 def test_neither_asking_nor_the_demo_needs_torch(tmp_path: Path) -> None:

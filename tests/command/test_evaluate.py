@@ -186,16 +186,6 @@ def test_credentials_and_keys_are_written_nowhere(
     assert not [path for path in files if re.search(rb"hunter22secret|very-secret", path.read_bytes())]
 
 
-def test_a_wrong_key_ends_the_run_soon(evaluate: Run, questions: Path) -> None:
-    rows = questions.read_text().splitlines()
-    questions.write_text("".join(f"{row}\n" for row in rows * 8))
-    with LoopbackServer(lambda _request: Reply("", status=401)) as server:
-        result = evaluate(questions, url=server.openai_url)
-    assert result.code == 1
-    assert "the first 5 questions all failed" in result.err
-    assert len(server.book) < 80
-
-
 # --- a judge -------------------------------------------------------------------------------------------------------
 
 
@@ -221,25 +211,6 @@ def test_a_judge_is_asked_once_for_each_question_and_shown(evaluate: Run, questi
     assert result.has("Judged correctness, 5 questions")
     assert {row["judged"] for row in results()["looks"] if not row["declined"]} == {1.0}
     assert "The judge&#x27;s prompt" in Path("evaluation/report.html").read_text()
-
-
-def test_what_the_judge_could_not_grade_is_a_failure_and_tried_again(evaluate: Run, questions: Path) -> None:
-    broken = True
-
-    def sometimes(request: Request) -> Reply | str:
-        if not (is_judging(request.prompt) and broken):
-            return and_judges(request)
-        return "I am sure." if "Tarn" in request.prompt else RATE_LIMITED if "Brack" in request.prompt else "1: 1"
-
-    with LoopbackServer(sometimes) as server:
-        result = evaluate(questions, *PLAIN, "--judge", url=server.openai_url)
-        assert result.code == 1
-        assert {(row["step"], row["id"]) for row in results()["failures"]} == {("judge", "2"), ("judge", "3")}
-        assert {row["id"] for row in results()["looks"] if row["judged"] is None} == {"2", "3"}
-        broken, before = False, len(server.book)
-        assert evaluate(questions, *PLAIN, "--judge", url=server.openai_url).code == 0
-    assert len(server.book) == before + 2
-    assert not results()["failures"]
 
 
 @pytest.mark.parametrize(

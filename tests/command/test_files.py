@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from command_parts import ANSWER, FERRY, QUESTION, Run, model
-from files_parts import READABLE, SENTENCES, UNKNOWN, UNREADABLE, WHOLE, docx, html, pdf
+from command_parts import FERRY, QUESTION, Run, model
+from files_parts import READABLE, SENTENCES, UNKNOWN, UNREADABLE, docx, html, pdf
 from loopback import LoopbackServer
-from selfroute_workbench.evaluation import load_questions
-from selfroute_workbench.files import NotTextError, UnreadableFileError, find, read_bytes, read_file
+from selfroute_workbench.files import NotTextError, UnreadableFileError, find, read_bytes
 
 WHO, ORLA = "Who is the captain that sails the ferry?", "Captain Orla Venn sails it."
 LONG_PAGES = ["The stove was lit again. " * 60, f"{'The mast was tarred. ' * 50}\n{ORLA}", "Nobody paid. " * 80]
@@ -125,31 +124,6 @@ def test_links_lead_neither_in_circles_nor_out_of_a_folder(tmp_path: Path) -> No
     assert list(find([folder / "outside.txt"]).files) == [folder / "outside.txt"]
 
 
-def test_of_several_files_those_that_can_be_read_are_answered_from(run: Run) -> None:
-    for name, (data, _) in UNREADABLE.items():
-        Path(name).write_bytes(data)
-    result = run("ask", "ferry.md", *UNREADABLE, "none.md", "-q", QUESTION)
-    assert (result.code, ANSWER in result.out) == (0, True)
-    left = [line for line in result.err.splitlines() if line.startswith("Left out: ")]
-    assert len(left) == len(UNREADABLE) + 1
-    none = run("ask", *UNREADABLE, "none.md", "-q", QUESTION)
-    assert (none.code, none.out) == (2, "")
-    assert none.err.splitlines()[-1].startswith("selfroute: there is nothing to read: name PDF, docx, ")
-    Path("nothing").mkdir()
-    assert run("ask", "nothing", "-q", QUESTION).code == 2
-
-
-@pytest.mark.parametrize(("name", "package"), [("a.pdf", "pypdf"), ("a.docx", "mammoth"), ("a.html", "bs4")])
-def test_a_package_that_is_missing_is_one_line_that_says_what_to_install(
-    run: Run, monkeypatch: pytest.MonkeyPatch, name: str, package: str
-) -> None:
-    monkeypatch.setitem(sys.modules, package, None)
-    Path(name).write_bytes(READABLE[name])
-    result = run("ask", name, "-q", QUESTION)
-    assert result.code == 2
-    assert result.err.splitlines()[-1].endswith(f"install {package}: pip install selfroute-workbench")
-
-
 def test_neither_a_name_nor_a_text_changes_the_terminal(run: Run) -> None:
     names = ["\x1b[31mred.md", "\x1b]0;odd\x07.pdf"]
     Path(names[0]).write_text(f"{FERRY}\x1b[2J")
@@ -157,11 +131,3 @@ def test_neither_a_name_nor_a_text_changes_the_terminal(run: Run) -> None:
     for call in (("ask", *names, "-q", QUESTION), ("ask", names[1], "-q", QUESTION), ("check", *names)):
         result = run(*call)
         assert [text for text in (result.out, result.err) if {"\x1b", "\x07"} & set(text)] == []
-
-
-def test_a_document_of_a_question_may_be_any_file_that_can_be_read(tmp_path: Path) -> None:
-    row = {"question": "Who?", "answers": ["Orla"], "document_file": "a.pdf"}
-    (tmp_path / "a.pdf").write_bytes(READABLE["a.pdf"])
-    (tmp_path / "questions.jsonl").write_text(json.dumps(row))
-    [question] = load_questions(tmp_path / "questions.jsonl")
-    assert question.document == read_file(tmp_path / "a.pdf").text == WHOLE

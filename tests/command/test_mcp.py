@@ -64,23 +64,6 @@ async def test_a_question_is_answered_with_its_route_its_places_and_progress(fil
     assert json.loads(result.content[0].text) == told
 
 
-async def test_a_declined_draft_shows_nowhere(files: list[Path], server: LoopbackServer) -> None:
-    server.answer = lambda request: (
-        "The passages do not say who the captain is." if request.prompt.startswith("Passages") else "Orla Finn."
-    )
-    _, name, _, url = model(server)
-    seen: list[str] = []
-
-    async def progress(done: float, total: float | None, message: str | None) -> None:
-        seen.append(message or "")
-
-    async with client_of(files, model=name, base_url=url) as client:
-        result = await client.call_tool("ask", {"question": "Who is it?"}, progress_callback=progress)
-    assert result.structured_content["answer"] == "Orla Finn."
-    assert "do not say" not in str(result) + str(seen)
-    assert seen[-1] == "answering from long context"
-
-
 async def test_files_are_searched_found_in_and_opened_by_the_users_names(files: list[Path]) -> None:
     async with client_of(files) as client:
         assert [tool.name for tool in (await client.list_tools()).tools] == ["ask", "search", "find", "open"]
@@ -103,21 +86,6 @@ async def test_files_are_searched_found_in_and_opened_by_the_users_names(files: 
     assert [one.name for one in resources] == ["ferry.md", "crew.md"]
     assert texts == [FERRY, CREW]
     assert str(Path.cwd()) not in str((searched, found, opened, resources))
-
-
-async def test_a_client_that_leaves_stops_the_model(files: list[Path], server: LoopbackServer) -> None:
-    words = [f"word{number} " for number in range(200)]
-    server.answer = lambda _request: Reply(pieces=["It leaves ", "at seven, ", *words], delay=0.03)
-    _, name, _, url = model(server)
-    async with client_of(files, model=name, base_url=url) as client:
-        asking_it = asyncio.create_task(client.call_tool("ask", {"question": QUESTION}))
-        while not server.book or server.book[-1].sent < 9:  # noqa: ASYNC110 - it is another thread's
-            await asyncio.sleep(0.02)
-        asking_it.cancel()
-        await asyncio.gather(asking_it, return_exceptions=True)
-        await asyncio.to_thread(server.settle)
-    assert server.book[-1].left
-    assert server.book[-1].sent < len(words)
 
 
 @pytest.mark.parametrize("drafted", [False, True], ids=["the draft", "whole documents"])

@@ -95,17 +95,3 @@ def test_an_index_in_a_folder_of_the_users_is_private_and_the_folder_stays_as_it
     assert list(store.iterdir())
     assert (stat.S_IMODE(store.stat().st_mode), seen_by_others(*store.iterdir())) == (0o755, [])
     assert os.umask(0o022) == 0o022
-
-
-def test_a_cache_folder_of_an_earlier_version_becomes_private_and_files_keep_what_the_user_chose(
-    run: Run, server: LoopbackServer, tmp_path: Path
-) -> None:
-    folder = tmp_path / "cache/selfroute"
-    folder.mkdir(0o755, parents=True)
-    asking(run, server)
-    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    evaluating(run, server)
-    report = tmp_path / "evaluation/report.html"
-    report.chmod(0o640)
-    evaluating(run, server)
-    assert stat.S_IMODE(report.stat().st_mode) == 0o640

@@ -48,20 +48,6 @@ def test_the_better_rule_is_chosen_as_plain_options_that_chains_and_engines_take
     an_engine(**found)
 
 
-RULES = [
-    Rule("sections"),
-    Rule("graded", (60,), 10),
-    Rule("graded_sections", (70, 60), 20),
-    Rule("rag"),
-    Rule("self_route"),
-]
-
-
-def test_by_default_no_more_is_read_than_by_self_route() -> None:
-    found = chosen(made_up(300, 30, incomplete=0.7, missed=0.05, unanswerable=0.0))
-    assert found.gains["self_route"].token_share <= 0
-
-
 def test_a_budget_holds_on_documents_that_were_not_chosen_by_and_more_of_it_is_never_worse() -> None:
     rows, qualities = made_up(200, 20), []
     for share in (0.05, 0.3, 1.0):
@@ -129,11 +115,6 @@ def test_what_the_questions_cannot_show_is_said() -> None:
 def test_a_token_share_that_is_no_share_is_refused(wrong: float) -> None:
     with pytest.raises(ConfigurationError, match="token_share is a share"):
         chosen(made_up(60, 20), token_share=wrong)
-
-
-def test_no_questions_are_refused() -> None:
-    with pytest.raises(ConfigurationError, match="no question"):
-        chosen([])
 
 
 @pytest.mark.parametrize("judged", [True, False])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pytest
 
 import both_parts
 from both_parts import COMPLETION, HOSTS
-from evaluation_parts import STRATEGIES, evaluate, kept
+from evaluation_parts import evaluate, kept
 from judge_parts import grade, is_judging, read
 from look_parts import a_look, a_question
 from scenarios import WHOLE
@@ -66,11 +65,6 @@ def pipeline(where: str = LANGCHAIN, **script: Any) -> tuple[Any, Any]:
     return made.asked, made.model
 
 
-def judge_of(where: str = LANGCHAIN, *, label: str) -> Any:
-    """Another model that judges."""
-    return both_parts.model(where, draft=answer, final=answer, label=label)
-
-
 def judged(done: Evaluation) -> dict[tuple[str, str], Any]:
     return {(one.key[1], one.strategy): (one.judged, one.shown.judged_by) for one in done.results}
 
@@ -88,16 +82,6 @@ def test_all_answers_to_a_question_are_judged_in_one_call_and_what_a_rule_decide
     shown = {read(prompt).question: sorted(read(prompt).answers.values()) for prompt in judging(model)}
     assert shown == {CHAIR: ["Ms Okafor did."], TEA: ["Tea", "tea and cake"]}
     assert len(judging(model)) == 2
-
-
-def test_the_judge_sees_no_strategy_and_their_order_changes_nothing() -> None:
-    prompts = set()
-    for order in permutations(STRATEGIES):
-        asked, model = pipeline()
-        assert judged(evaluate(asked, QUESTIONS, judge=True, strategies=order)) == JUDGED
-        prompts.add(tuple(sorted(judging(model))))
-        assert not any(name in prompt for prompt in judging(model) for name in ("rag", "long_context", "self_route"))
-    assert len(prompts) == 1
 
 
 @dataclass(frozen=True)
@@ -144,14 +128,6 @@ def test_what_the_judge_took_is_reported_also_when_it_was_kept(tmp_path: Path) -
     assert about["calls"] == 2
     assert float(about["cost"]) > 0 < about["input_tokens"]
     assert evaluate(asked, QUESTIONS, **run).settings["judge"] == about
-
-
-def test_without_a_judge_nobody_is_asked() -> None:
-    asked, model = pipeline()
-    done = evaluate(asked, QUESTIONS)
-    assert {one.judged for one in done.results} == {None}
-    assert not judging(model)
-    assert "judge" not in done.settings
 
 
 # --- kept and paid once ------------------------------------------------------------------------------------------
@@ -237,13 +213,6 @@ def test_an_error_of_the_judge_is_reported_and_a_judge_that_only_fails_ends_the_
 
 
 # --- what it costs -----------------------------------------------------------------------------------------------
-
-
-def test_a_judge_without_a_price_is_refused_before_anything_is_asked_if_there_is_a_cap() -> None:
-    asked, model = pipeline(priced_as="openai:gpt-4o-mini")
-    with pytest.raises(ConfigurationError, match=r"no price is known.*judge_priced_as='provider:name'"):
-        evaluate(asked, QUESTIONS, judge=judge_of(label="nobody-knows-me"), max_cost=1)
-    assert model.calls == []
 
 
 def test_the_cap_holds_for_the_judge_too_and_the_next_run_goes_on(tmp_path: Path) -> None:

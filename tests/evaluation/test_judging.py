@@ -26,13 +26,6 @@ HOSTILE = {
 }
 
 
-def test_each_answer_is_shown_once_whoever_gave_it() -> None:
-    sheet = Sheet.of(QUESTION, ["Mr Lin", "Ms Okafor", " Mr Lin\n", "<think>Who?</think>Ms Okafor"])
-    assert sorted(sheet.candidates) == ["Mr Lin", "Ms Okafor"]
-    assert sorted(read(sheet.prompt).answers.values()) == ["Mr Lin", "Ms Okafor"]
-    assert read(sheet.prompt).references == ["Ms Okafor", "Okafor"]
-
-
 def test_the_order_tells_nothing_of_the_strategies_and_is_the_same_in_every_run() -> None:
     answers = list(string.ascii_lowercase)
     order = Sheet.of(QUESTION, answers).candidates
@@ -116,12 +109,6 @@ def test_declines_and_answers_to_what_has_none_are_graded_by_rule(
     assert grade_by_rule(question, a_look(declined=not answered)) == grade
     if not answered:
         assert decline_is_right(question) is bool(grade)
-
-
-def test_an_option_that_says_that_the_text_does_not_tell_is_an_answer() -> None:
-    question = a_question(answers=("The text does not say", "B"), choices=("at noon", "The text does not say"))
-    assert grade_by_rule(question, a_look()) is None
-    assert grade_by_rule(question, a_look(declined=True)) == 0
 
 
 @pytest.mark.parametrize(

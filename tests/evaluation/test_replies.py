@@ -50,14 +50,6 @@ def get(replies: Replies, prompt: object, model: PricedModel, price: Price = a_c
     return replies.get(["m", prompt], model, step="rag", price=price)
 
 
-def test_what_was_asked_once_is_not_asked_again() -> None:
-    replies, model = Replies(), PricedModel()
-    first = get(replies, "a", model)
-    assert get(replies, "a", model) == first
-    assert get(replies, "b", model).text == "reply 2"
-    assert (model.asked, replies.asked, replies.kept, replies.spending.spent) == (2, 2, 0, 2 * CENT)
-
-
 def test_a_later_run_in_the_same_folder_asks_only_what_is_new(tmp_path: Path) -> None:
     model = PricedModel()
     kept = [get(Replies(tmp_path), prompt, model) for prompt in "abc"]
@@ -293,12 +285,6 @@ def test_a_reply_that_no_file_can_hold_as_it_is_is_kept_all_the_same(tmp_path: P
             reply = replies.get("a", lambda: Reply("yes \ud83d", model().input_tokens, 1), step="rag", price=a_cent)
             assert reply.text == "yes \ud83d"
     assert model.asked == 1
-
-
-def test_a_folder_that_can_not_be_used_says_so(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(ConfigurationError, match="cannot be kept in"):
-        Replies(tmp_path / "file")
 
 
 def test_a_model_without_a_name_is_kept_in_memory_alone_unless_it_is_given_one(tmp_path: Path) -> None:

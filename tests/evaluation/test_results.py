@@ -22,7 +22,7 @@ from selfroute_workbench.evaluation.looks import Failure, Look, Passage
 from selfroute_workbench.evaluation.questions import Question
 from selfroute_workbench.evaluation.results import Evaluation
 from selfroute_workbench.evaluation.show import show_summary, show_tables
-from selfroute_workbench.evaluation.table import Cell, Table, as_text
+from selfroute_workbench.evaluation.table import Cell, Table
 
 JUDGED = {"model": "openai:judge", "prompt": JUDGE, "calls": 3, "input_tokens": 12_345, "output_tokens": 99}
 STRATEGIES = ("rag", "self_route", "sections", "long_context")
@@ -338,21 +338,6 @@ def test_str_is_the_verdict_and_the_main_table() -> None:
     )
     assert "Judged correctness, 200 questions" in text
     assert "Tokens, cost and time" not in text
-
-
-@pytest.mark.parametrize("width", [80, 110])
-def test_the_main_table_fits_a_terminal(width: int) -> None:
-    lines = shown([replace(table(evaluated(made_up(200, 20)), "main"), notes=())], width)
-    assert max(map(len, map(str.rstrip, lines))) <= width
-    assert len([line for line in lines if line.strip()]) == 2 + 6
-
-
-@pytest.mark.parametrize(
-    ("cell", "text"),
-    [(None, "-"), (float("nan"), "-"), (1234.5, "1,234.50"), (1234567, "1,234,567"), (True, "yes"), ("1234", "1234")],
-)
-def test_a_cell_is_shown_as_people_read_it(cell: Cell, text: str) -> None:
-    assert as_text(cell) == text
 
 
 def test_a_table_that_is_too_wide_is_split_and_shows_every_figure_whole() -> None:

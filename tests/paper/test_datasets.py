@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
-import threading
-import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from huggingface_hub import constants
 from hypothesis import given
 from hypothesis import strategies as st
-from typing_extensions import override
 
 from paper import passkey, prompts
 from paper.datasets import DATASETS, load, resolve
@@ -176,38 +166,7 @@ def test_a_question_without_its_answers_is_refused_in_one_line(given: Any) -> No
         question_of(given, "7")
 
 
-@st.composite
-def questions(draw: st.DrawFn) -> Question:
-    metric = draw(st.sampled_from(sorted(METRICS)))
-    choices: Sequence[str] = draw(OPTIONS) if metric == "choice" else ()
-    number = draw(st.integers(0, len(choices) - 1)) if choices else 0
-    answers = (
-        (choices[number], LETTERS[number]) if choices else tuple(draw(st.lists(st.text(), min_size=1, max_size=3)))
-    )
-    document = draw(st.none() | SAID.map(lambda text: f"{text}\n{TEXT}"))
-    return Question(draw(SAID), draw(SAID), draw(SAID), answers, metric, tuple(choices), document)
-
-
-@given(st.lists(questions(), min_size=1, max_size=4, unique_by=lambda question: question.key), st.booleans())
-def test_what_is_written_as_jsonl_is_read_again(asked: list[Question], ascii_only: bool) -> None:
-    rows = [{name: getattr(one, name) for name in Question.__dataclass_fields__} for one in asked]
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "x.jsonl"
-        path.write_bytes("".join(f"{json.dumps(row, ensure_ascii=ascii_only)}\n" for row in rows).encode())
-        assert load_questions(path) == asked
-
-
 # The prompts
-
-
-@pytest.mark.parametrize("name", PROMPTS)
-def test_a_prompt_is_filled_with_any_text_and_says_how_to_decline(name: str) -> None:
-    texts = {"context": "{input} {0} }{", "input": "Is {x} a brace?", "choices": "A. {\nB. }", "refusal": "no answer"}
-    filled = PROMPTS[name].format(**texts)
-    assert filled.count(texts["context"]) == filled.count(texts["input"]) == 1
-    assert 'write "no answer".' in filled
-    assert "unanswerable" not in filled
-    assert (texts["choices"] in filled) == (name == "en.mc")
 
 
 def test_every_data_set_has_a_metric_and_a_prompt() -> None:
@@ -271,15 +230,6 @@ def test_longbench_is_read_from_its_files_in_a_folder(tmp_path: Path, name: str,
     metric = "rouge_l" if name == "qmsum" else "f1"
     first = Question(name, "a1", "Who chaired?", ("Ms Okafor",), metric, (), "Ms Okafor chaired.")
     assert load(name, folder=tmp_path) == [first, replace(first, id="b2", answers=("x", "y"))]
-
-
-@partial
-def test_infinitebench_is_read_from_its_files_in_a_folder(tmp_path: Path) -> None:
-    write(tmp_path / "longbook_qa_eng.jsonl", infinitebench(), infinitebench(1, answer="Bo"))
-    first, second = load("en.qa", folder=tmp_path)
-    assert first == Question("en.qa", "0", "Who?", ("Ada",), "en_qa_f1", (), "A book.")
-    assert second == replace(first, id="1", answers=("Bo",))
-    assert first.document is second.document
 
 
 @partial
@@ -355,83 +305,3 @@ def test_an_argument_is_a_data_set_the_demo_or_a_file(tmp_path: Path) -> None:
 
 
 # The hub
-
-
-def an_archive(path: Path, **files: Sequence[Mapping[str, Any]]) -> Path:
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, records in files.items():
-            archive.writestr(f"data/{name}.jsonl", "".join(f"{json.dumps(record)}\n" for record in records))
-    return path
-
-
-@contextmanager
-def a_hub(files: Mapping[str, bytes]) -> Iterator[Callable[[str], str]]:
-    """A model hub on loopback; yields what loads a data set from it, in a process that may use it."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_HEAD(self) -> None:
-            content = files.get(self.path)
-            self.send_response(200 if content is not None else 404)
-            self.send_header("X-Repo-Commit", "0" * 40)
-            self.send_header("ETag", f'"{len(content or b"")}"')
-            self.send_header("Content-Length", str(len(content or b"")))
-            self.end_headers()
-
-        def do_GET(self) -> None:
-            self.do_HEAD()
-            self.wfile.write(files.get(self.path, b""))
-
-        @override
-        def log_message(self, format: str, *args: object) -> None: ...
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    with TemporaryDirectory() as home:
-
-        def ask(name: str) -> str:
-            code = f"from paper.datasets import load; print([one.id for one in load({name!r})])"
-            own = {"HF_HUB_OFFLINE": "0", "HF_HOME": home, "HF_ENDPOINT": f"http://127.0.0.1:{server.server_port}"}
-            kept = {key: value for key, value in os.environ.items() if "proxy" not in key.lower()}
-            command = [sys.executable, "-W", "ignore", "-c", code]
-            done = subprocess.run(  # noqa: S603
-                command,
-                env={**kept, **own, "PYTHONPATH": str(Path(__file__).parents[2] / "benchmarks")},
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=120,
-            )
-            return done.stdout + done.stderr
-
-        try:
-            yield ask
-        finally:
-            server.shutdown()
-            server.server_close()
-
-
-def test_a_data_set_comes_from_the_hub(tmp_path: Path) -> None:
-    archive = an_archive(tmp_path / "data.zip", musique=[longbench("a1"), longbench("b2")]).read_bytes()
-    book = write(tmp_path / "book.jsonl", infinitebench(5)).read_bytes()
-    files = {
-        "/datasets/THUDM/LongBench/resolve/main/data.zip": archive,
-        "/datasets/xinrongzhang2022/InfiniteBench/resolve/main/longbook_qa_eng.jsonl": book,
-    }
-    with a_hub(files) as ask:
-        assert ask("musique").startswith("['a1', 'b2']\n")
-        assert ask("en.qa").startswith("['5']\n")
-        refused = ask("passkey")
-    assert "ConfigurationError: passkey.jsonl of xinrongzhang2022/InfiniteBench, which passkey is read from" in refused
-    assert "could not be downloaded from the Hub (" in refused
-    assert "name it with --data-folder" in refused
-
-
-def test_without_the_hub_the_file_is_named_with_where_to_get_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
-    with pytest.raises(
-        ConfigurationError, match=r"^data\.zip of THUDM/LongBench, .*https://huggingface\.co/.*--data-folder"
-    ):
-        load("qmsum")

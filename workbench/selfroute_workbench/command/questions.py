@@ -39,17 +39,11 @@ def questions(options: Options) -> bool:
     texts = {text.source: text.text for text in read_files(options.files)}
     wanted, cap = wanted_of(options.number, options.unanswerable), options.max_cost
     with Replies(folder, max_cost=None if cap is None else Decimal(str(cap))) as replies:
-        priced_as = PricedModel.parse("--priced-as", options.priced_as) if options.priced_as else None
-        asker = asker_with(models.llm, replies, priced_as=priced_as)
+        priced_as = options.priced_as and PricedModel.parse("--priced-as", options.priced_as)
+        asker = asker_with(models.llm, replies, priced_as=priced_as or None)
         room = room_for(models.llm, window=options.window)
-        outcome = Outcome()
-        try:
-            with stage(err, "Writing questions") as advance:
-                for outcome in write(asker, texts, wanted, room=room):  # noqa: B007 - the last one is the whole
-                    advance(0)
-        except KeyboardInterrupt:
-            err.print(f"The replies so far are kept in {folder}: run the same command again to go on.")
-            raise
+        with stage(err, f"Writing questions; replies are kept in {folder}"):
+            *_, outcome = write(asker, texts, wanted, room=room)
     if outcome.kept:
         _save(outcome, options.out, texts)
     out.print(f"{len(outcome.kept)} questions are in {options.out}." if outcome.kept else "No question was kept.")
