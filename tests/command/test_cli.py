@@ -67,22 +67,6 @@ def test_check_tries_all_but_the_model_and_says_what_it_found(run: Run, server: 
     assert [one["subject"] for one in report["findings"]][:2] == ["source", "wall"]
 
 
-def test_check_ends_with_one_if_something_has_to_be_changed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> list[float]:
-        msg = "the disk is gone"
-        raise OSError(msg)
-
-    by_vectors = ("--embeddings", "any")
-    assert run("ask", "ferry.md", "-q", QUESTION, *by_vectors).code == 0
-    monkeypatch.setattr(LangChainWords, "embed_query", fail)
-    result = run("check", "ferry.md", *by_vectors)
-    assert result.code == 1
-    assert re.search(r"^PROBLEM +source +the retriever failed: the disk is gone", result.out, re.MULTILINE)
-    assert result.out.splitlines()[-1] == "To be changed: source"
-    assert run("check", "ferry.md", "-q", " ").code == run("check", "missing.md").code == 2
-
-
-NO = "unanswerable"
 # The options, the drafts, then the route, the answer and a part of the reason.
 
 
@@ -157,15 +141,6 @@ def test_ask_streams_from_a_server_and_reads_the_whole_files_best_first(run: Run
     total = sum(entry.input_tokens + entry.output_tokens for entry in server.book)
     assert f"{total:,}" in result.out
     assert "estimated" not in result.out
-
-
-def test_another_model_may_read_the_whole_documents_and_what_it_does_not_count_is_shown_as_estimated(
-    run: Run, server: LoopbackServer
-) -> None:
-    server.answer = lambda request: NO if request.model == "test" else Reply("At seven.", usage=False)
-    result = run("ask", "ferry.md", "-q", QUESTION, *model(server), "--long-context-model", "openai:large")
-    assert (result.code, "partly estimated" in result.out) == (0, True)
-    assert [entry.request.model for entry in server.book] == ["test", "large"]
 
 
 def test_an_index_is_kept_per_file_and_a_changed_file_is_indexed_again(run: Run, words: LangChainWords) -> None:
@@ -304,35 +279,12 @@ def test_the_last_argument_is_the_question(run: Run) -> None:
     assert (asked.code, "What is this? at character 0" in asked.out) == (0, True), "a file of that name is a file"
 
 
-def test_a_provider_without_a_key_is_refused_before_files_are_read(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("ANTHROPIC_AUTH_TOKEN", raising=False)
-    asked = run("ask", "ferry.md", QUESTION, "--model", "anthropic:claude-haiku-4-5")
-    assert (asked.code, asked.out, "Reading" in asked.err) == (2, "", False)
-    assert asked.err.splitlines()[-1].endswith("needs a key: set the environment variable ANTHROPIC_API_KEY")
-
-
 @pytest.mark.parametrize("package", ["typer", pytest.param("langchain_chroma", marks=pytest.mark.matrix)])
 def test_a_missing_extra_is_one_line_that_names_it(package: str) -> None:
     code = f"import sys; sys.modules[{package!r}] = None; from selfroute_workbench.cli import main; sys.exit(main(['demo']))"  # noqa: E501
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=os.environ)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == f'selfroute: the command needs the package {package}: pip install "selfroute-workbench"\n'
-
-
-def test_neither_asking_nor_the_demo_needs_torch(tmp_path: Path) -> None:
-    Path(tmp_path, "ferry.md").write_text(FERRY)
-    code = """
-import sys
-for name in ("torch", "transformers", "sentence_transformers", "langchain_huggingface", "llama_index", "bm25s"):
-    sys.modules[name] = None
-from selfroute_workbench.cli import main
-assert main(["ask", "ferry.md", "-q", "When does it leave?"]) == 0
-assert main(["demo", "--limit", "2"]) == 0
-sys.exit(main(["ask", "ferry.md", "-q", "When?", "--embeddings", "all-MiniLM-L6-v2"]))
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert done.returncode == 2, done.stderr
-    assert "pip install 'selfroute-workbench[embeddings]'" in done.stderr.splitlines()[-1]
 
 
 def test_importing_the_command_is_light() -> None:

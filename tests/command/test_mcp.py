@@ -111,28 +111,6 @@ async def test_mcp_a_client_that_leaves_before_text_stops_the_model_and_asks_no_
     assert len(server.book) == steps
 
 
-async def test_mcp_another_client_is_answered_while_those_that_left_hang(
-    files: list[Path], server: LoopbackServer
-) -> None:
-    """Over HTTP the protocol of 2025 does not tell a server that a client has left: its question goes on."""
-    server.answer = lambda request: Reply(ANSWER, hold_after=0 if "HANG" in request.prompt else None)
-    _, name, _, url = model(server)
-    session, library, _ = asking.open_files(Options(files=files, as_json=True, model=name, base_url=url))
-    shared = command.server_of(session, library)
-    async with mcp.Client(shared) as gone, mcp.Client(shared) as client:
-        hanging = [
-            asyncio.create_task(gone.call_tool("ask", {"question": f"HANG {number}? {QUESTION}"}))
-            for number in range(50)
-        ]
-        while len(server.book) < 45:  # noqa: ASYNC110 - more than there are threads
-            await asyncio.sleep(0.02)
-        told = await asyncio.wait_for(client.call_tool("ask", {"question": QUESTION}), 20)
-        for one in hanging:
-            one.cancel()
-        await asyncio.gather(*hanging, return_exceptions=True)
-    assert told.structured_content["answer"] == ANSWER
-
-
 async def test_an_error_of_the_provider_is_told_without_the_key(
     files: list[Path], server: LoopbackServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

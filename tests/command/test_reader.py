@@ -13,7 +13,6 @@ from llama_index.core.llms import ChatMessage, CompletionResponse
 
 from selfroute import prompts
 from selfroute_workbench.demo import reader, with_langchain, with_llamaindex
-from selfroute_workbench.demo.sentences import split_sentences
 
 MINUTES = """\
 # Minutes of the Allotment Society
@@ -101,12 +100,3 @@ def test_a_model_of_llamaindex_answers_like_the_reader_whole_and_streamed(questi
     assert [chunk.delta for chunk in chunks if chunk.delta] == expected.words
     assert llm.chat([ChatMessage(asked)]).message.content == expected.text
     assert llm.metadata.model_name == "extractive-reader"
-
-
-def test_sentences_are_without_line_breaks_emphasis_and_headings() -> None:
-    assert list(split_sentences(MINUTES)) == [
-        "The new pump was fitted by Marten Hale on Friday, and it cost 240 pounds.",
-        "He was thanked for his work.",
-        "Two hives stand behind the shed.",
-        "The marrow competition was won by Ida Brandt.",
-    ]

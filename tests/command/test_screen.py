@@ -7,13 +7,11 @@ from io import StringIO
 from typing import Any
 
 import pytest
-from langchain_core.documents import Document
 
 from selfroute.answerability import ANSWERED, EMPTY, NO_PASSAGES, STARTED, Verdict
-from selfroute.documents.label import Label
 from selfroute.usage import Entry, Ledger, StepUsage, Usage
 from selfroute_workbench.command.answers import show_reasons
-from selfroute_workbench.command.citing import FileRead, FileSection, files_read
+from selfroute_workbench.command.citing import FileRead, FileSection
 from selfroute_workbench.command.demo_answers import DemoAnswer, totals
 from selfroute_workbench.command.demo_screen import show_demo_answer, show_totals
 from selfroute_workbench.command.models import Models
@@ -82,24 +80,7 @@ def test_a_reason_says_what_was_read_and_what_was_not(
 # The answer, the sentence, and what is shown of it in a terminal of 60 characters.
 
 
-TWICE = "Tea.\n\n\nThe bell\nrang. Then the bell rang. Tea.\n\nThe bell rang."
 # The metadata of the text in which the citation stands, its offset there, and the offset in the file.
-
-
-def test_sections_are_told_by_their_places_in_the_files() -> None:
-    """White space may have been lost on the way to the store, and a sentence may stand in a file twice."""
-    texts = {"a.md": Text("a.md", TWICE, pages=(0, 36)), "b.md": Text("b.md", "A bell.")}
-
-    def section(source: str, text: str, start: int) -> Document:
-        place = Label({"start": start, "end": start + len(text)}, length=len(text))
-        return Document(text, metadata={"source": source, "selfroute": place})
-
-    context = [section("a.md", "The bell\nrang. Then", 7), section("a.md", "Tea.\nThe bell rang.", 40)]
-    [of_a, of_b] = files_read("sections", [*context, section("b.md", "A bell.", 0)], texts)
-    assert (of_a.source, of_b.source) == ("a.md", "b.md")
-    assert of_a.sections == [FileSection(7, 26, 1), FileSection(42, len(TWICE), 2)]
-    assert of_b.sections == [FileSection(0, 7)]
-    assert files_read("rag", context, texts) == []
 
 
 WAYS: dict[str, dict[str, Any]] = {

@@ -14,7 +14,6 @@ import langchain_parts
 import llamaindex_parts
 from both_parts import HOSTS, Pipeline, each_host
 from scenarios import FINAL, FOUND, QUESTION
-from selfroute.errors import ConfigurationError
 from selfroute.usage.tokens import count_tokens
 from selfroute_workbench.evaluation.evaluating import evaluate
 from selfroute_workbench.evaluation.looks import STRATEGIES
@@ -272,12 +271,3 @@ def test_bounds_and_sections_are_the_pipelines_own(where: str) -> None:
     }
     sure = make(where, Replies(graded="80 30\nMr Lin"), **own)
     assert _routes(_all(sure))["graded_sections"] == ("rag", "Mr Lin"), "30 is not in doubt in a draft"
-
-
-@each_host
-def test_a_prompt_of_ones_own_has_to_ask_for_numbers(where: str) -> None:
-    pipeline = make(where, Replies(), rag_prompt=both_parts.template(where, "Answer. " + "{context} {question}"))
-    with pytest.raises(ConfigurationError, match="two numbers"):
-        _all(pipeline)
-    assert pipeline.model.calls == []
-    assert _routes(_all(pipeline, strategies=["sections"]))["sections"] == ("long_context", FOUND)

@@ -78,16 +78,6 @@ def test_a_run_that_was_cut_off_anywhere_loses_at_most_the_line_it_was_writing(
     assert sorted(row["text"] for row in rows if row.get("text") is not None and row["cost"] is None) == sorted(texts)
 
 
-def test_replies_that_another_version_kept_with_more_or_less_are_taken(tmp_path: Path) -> None:
-    model = PricedModel()
-    get(Replies(tmp_path), "a", model)
-    row = json.loads((tmp_path / FILE).read_text().splitlines()[-1])
-    del row["seconds"], row["cached_tokens"]
-    (tmp_path / FILE).write_text(json.dumps({**row, "strange": 1}) + "\n")
-    assert get(Replies(tmp_path), "a", model).text == "reply 1"
-    assert model.asked == 1
-
-
 WELL = {"key": "k", "step": "rag", "text": "t", "input_tokens": 1, "output_tokens": 1}
 DAMAGED: dict[str, bytes | dict[str, object]] = {
     "no fields": {},

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from paper import passkey, prompts
 from paper.datasets import DATASETS, load, resolve
-from paper.prompts import PROMPTS, prompt_of
+from paper.prompts import PROMPTS
 from selfroute.errors import ConfigurationError, InputError
 from selfroute_workbench.evaluation.metrics import LETTERS, METRICS
 from selfroute_workbench.evaluation.questions import (
@@ -181,14 +181,6 @@ def test_closed_book_shows_no_context_and_choices_have_letters() -> None:
     assert choice_lines(["Ada", "Bo", "{C}"]) == "A. Ada\nB. Bo\nC. {C}"
 
 
-def test_the_reasons_are_shown_one_by_one_in_json() -> None:
-    filled = prompts.REASONS.format(context="{passages}", input="Who?")
-    shown = [json.loads(example) for example in re.findall(r"^Answer: (.*)$", filled, re.MULTILINE)]
-    assert [example["reason"] for example in shown] == ["", *"ABCDE"]
-    assert [example["answerable"] for example in shown] == [bool(example["answer"]) for example in shown]
-    assert filled.endswith("Text: {passages}\nQuestion: Who?\nAnswer:")
-
-
 # PassKey's variants
 
 
@@ -233,17 +225,6 @@ def test_longbench_is_read_from_its_files_in_a_folder(tmp_path: Path, name: str,
 
 
 @partial
-@pytest.mark.parametrize("answer", ["Bo", ["Bo"], ["Bo", "B"]])
-def test_a_choice_of_infinitebench_has_its_text_and_its_letter(tmp_path: Path, answer: str | list[str]) -> None:
-    record = infinitebench(answer=answer, options=["Ada", "Bo", "Cy", "Di"])
-    write(tmp_path / "longbook_choice_eng.jsonl", record)
-    (question,) = load("en.mc", folder=tmp_path)
-    assert question.answers == ("Bo", "B")
-    assert (question.choices, question.metric) == (("Ada", "Bo", "Cy", "Di"), "choice")
-    assert prompt_of(question) == PROMPTS["en.mc"]
-
-
-@partial
 def test_passkey_has_three_questions_on_one_file(tmp_path: Path) -> None:
     record = infinitebench(context=hiding("04711"), input="What is the pass key?", answer="04711")
     write(tmp_path / "passkey.jsonl", record)
@@ -259,24 +240,6 @@ def test_a_part_of_a_data_set_is_never_taken_for_the_whole(tmp_path: Path) -> No
         load("qasper", folder=tmp_path)
     write(tmp_path / "qasper.jsonl", *(longbench(str(number)) for number in range(200)))
     assert len(load("qasper", folder=tmp_path)) == 200
-
-
-@pytest.mark.parametrize(
-    ("name", "record", "wrong"),
-    [
-        ("qasper", infinitebench(), "is not a record of LongBench's qasper.jsonl: it has no 'answers'"),
-        ("en.qa", longbench(), "is not a record of InfiniteBench's longbook_qa_eng.jsonl: it has no 'answer'"),
-        ("qasper", longbench(context=None), "input, context and answers must be texts"),
-        ("qasper", longbench(answers=[]), "input, context and answers must be texts"),
-        ("qasper", longbench(answers=3), "is not a record of"),
-        ("en.mc", infinitebench(answer="Ada", options=["Bo", "Cy"]), "one of the choices or its letter (A, B)"),
-        ("passkey-larger", infinitebench(), "the document has no 'The pass key is ...'"),
-    ],
-)
-def test_a_record_of_another_kind_is_named(tmp_path: Path, name: str, record: Mapping[str, Any], wrong: str) -> None:
-    path = write(tmp_path / DATASETS[name].file, record)
-    with pytest.raises(InputError, match=re.escape(f"{path}:1") + ".*" + re.escape(wrong)):
-        load(name, folder=tmp_path)
 
 
 def test_what_a_folder_lacks_is_named_with_where_to_get_it(tmp_path: Path) -> None:

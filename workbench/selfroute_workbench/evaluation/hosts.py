@@ -11,6 +11,7 @@ from selfroute.effects import Route
 from selfroute.usage.account import Tally
 from selfroute.usage.counts import StepUsage
 from selfroute.usage.prices import PricedModel, cost_of
+from selfroute.usage.tokens import count_tokens
 from selfroute_workbench.evaluation.looks import Key
 from selfroute_workbench.evaluation.replies import Replies
 from selfroute_workbench.evaluation.reply import Reply
@@ -81,23 +82,16 @@ class KeptHost:
             except Exception as error:
                 if not heard.ends_with(error):
                     raise
-            return Reply.of(
-                "".join(pieces),
-                heard,
-                prompt=lambda: prompt.text,
-                model=model,
-                priced_as=priced_as,
-                count=settings.count_tokens,
-            )
+            return Reply.of("".join(pieces), heard, prompt=lambda: prompt.text, model=model, priced_as=priced_as)
 
         form = settings.form_of(step) if settings.structured else None
         identity: Mapping[str, Any] = {
             "model": self._kept.identity(model, self._name, step=step),
             "step": step,
-            "report": form and [form.numbers, form.quotes, settings.refusal],
+            "report": form and [form.numbers, settings.refusal],
             "prompt": prompt.text if prompt.is_known else [self._host.question, prompt.context],
         }
-        tokens = settings.count_tokens(prompt.text if prompt.is_known else prompt.context)
+        tokens = count_tokens(prompt.text if prompt.is_known else prompt.context)
         reply = self._kept.get(
             identity,
             ask,

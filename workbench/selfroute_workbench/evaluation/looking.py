@@ -156,7 +156,6 @@ def _options(pipeline: Pipeline, steps: Sequence[Step]) -> dict[str, Any]:
         "answerability": how,
         "doubt_below": None,
         "stop_below": None,
-        "measure_savings": False,
     }
     if steps == ("long_context",):
         return {**options, "start": "long_context"}

@@ -60,18 +60,15 @@ class Reply:
     calls_tool: Flag = False
 
     @classmethod
-    def of(  # noqa: PLR0913 - what a reply is made of
-        cls,
-        text: str,
-        tally: Tally,
-        *,
-        prompt: Callable[[], str],
-        model: PricedModel,
-        priced_as: PricedModel | None,
-        count: Callable[[str], int] = count_tokens,
+    def of(
+        cls, text: str, tally: Tally, *, prompt: Callable[[], str], model: PricedModel, priced_as: PricedModel | None
     ) -> Reply:
         """Make one of what a model replied."""
-        counts, model, ending = tally.usage(prompt, count=count) or StepUsage(0, 0), tally.model(model), tally.ending()
+        counts, model, ending = (
+            tally.usage(prompt, count=count_tokens) or StepUsage(0, 0),
+            tally.model(model),
+            tally.ending(),
+        )
         bare = ending.kind != "complete" and not text.strip()
         how = (ending.reason or ending.kind, ending.refusal, ending.calls_tool) if bare else (None, "", False)
         return cls(
