@@ -141,14 +141,16 @@ def test_what_limits_the_figures_is_said_below_them(evaluation: Evaluation, said
     assert any(said in note for note in table(evaluation, "main").notes)
 
 
-def test_failures_are_counted_and_a_sample_of_grades_is_shown() -> None:
+def test_frontier_table_has_every_bound_and_says_where_nothing_cheaper_is_as_good() -> None:
+    rows = table(evaluated(made_up(100, 20)), "frontier").rows
+    assert len(rows) == 4 + 2 * 7 * 4
+    first, *others = [row[0] for row in rows if row[-1]]
+    assert (first, set(others)) == ("RAG", {"graded + sections"})
+
+
+def test_failures_are_counted() -> None:
     failures = [Failure("minutes", str(number), "rag", "no reply (TimeoutError)") for number in range(3)]
     assert table(done(failures=failures), "failures").rows == (("rag", "no reply (TimeoutError)", 3),)
-    many = evaluated(made_up(100, 20))
-    sample = table(many, "judged_sample")
-    assert (len(sample.rows), sample.columns[-1]) == (24, "grade")
-    assert sample == table(many, "judged_sample")
-    assert "judged_sample" not in {each.name for each in evaluated(made_up(9, 3), judged=False).tables()}
 
 
 # --- other people's grades -----------------------------------------------------------------------------------------

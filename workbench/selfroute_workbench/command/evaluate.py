@@ -10,8 +10,6 @@ from functools import cache
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from langchain_core.documents import Document
-from langchain_core.runnables import RunnableLambda
 from rich.console import Console
 
 from langchain_selfroute import SelfRouteChain
@@ -60,9 +58,9 @@ def evaluate(options: Options) -> bool:
     cap = None if options.max_cost is None else Decimal(str(options.max_cost))
     steps, err = looking.steps_of(strategies), open_console(sys.stderr)
     with Replies(options.out, max_cost=cap) as replies:
-        looking.check(_bare_pipeline(answering, options, replies), steps)
         pipeline_of = _recorded(replies) if is_recorded else _pipelines(questions, answering, options, replies, err)
         first = pipeline_of(questions[0])
+        looking.check(first, steps)
         asked = first.judge() if is_recorded else judge(replies, first) if judge else None
         try:
             with stage(err, "Asking", len(questions)) as advance:
@@ -135,18 +133,6 @@ def _judge(options: Options, answering: Models) -> Callable[[Replies, ChainPipel
 def _name(answering: Models) -> str | None:
     """Return the name under which replies are kept, where the model has none of its own."""
     return None if answering.is_language_model else answering.name
-
-
-def _bare_pipeline(answering: Models, options: Options, replies: Replies) -> ChainPipeline:
-    """Return a pipeline without documents, to check the models before anything is loaded."""
-    chain = SelfRouteChain(
-        retriever=RunnableLambda(lambda _: []),
-        llm=answering.llm,
-        long_context_llm=answering.long_context_llm,
-        documents=[Document("...")],
-        priced_as=options.priced_as,
-    )
-    return ChainPipeline(chain, replies, name=_name(answering))
 
 
 def _pipelines(

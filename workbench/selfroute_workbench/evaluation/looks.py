@@ -22,31 +22,15 @@ Step = Literal["rag", "graded", "sections", "graded_sections", "long_context"]
 STEPS: tuple[Step, ...] = ("rag", "graded", "sections", "graded_sections", "long_context")
 Strategy = Literal["rag", "self_route", "sections", "graded", "graded_sections", "long_context"]
 STRATEGIES: tuple[Strategy, ...] = ("rag", "self_route", "sections", "graded", "graded_sections", "long_context")
-NAMES: Mapping[Strategy, str] = {
-    "rag": "RAG",
-    "self_route": "Self-Route",
-    "sections": "Self-Route with sections",
-    "graded": "graded Self-Route",
-    "graded_sections": "graded Self-Route with sections",
-    "long_context": "the long context",
-}
+_SENTENCE = (
+    "RAG, Self-Route, Self-Route with sections, graded Self-Route, graded Self-Route with sections, the long context"
+)
+NAMES: Mapping[Strategy, str] = dict(zip(STRATEGIES, _SENTENCE.split(", "), strict=True))
 """The strategies in a sentence."""
-TITLES: Mapping[str, str] = {
-    "rag": "RAG",
-    "self_route": "Self-Route",
-    "sections": "Self-Route + sections",
-    "graded": "graded",
-    "graded_sections": "graded + sections",
-    "long_context": "long context",
-}
+_TABLE = "RAG, Self-Route, Self-Route + sections, graded, graded + sections, long context"
+TITLES: Mapping[str, str] = dict(zip(STRATEGIES, _TABLE.split(", "), strict=True))
 """The strategies in a table or a chart."""
-ROUTES: Mapping[Step, Route] = {
-    "rag": "rag",
-    "graded": "rag",
-    "sections": "sections",
-    "graded_sections": "sections",
-    "long_context": "long_context",
-}
+ROUTES: Mapping[Step, Route] = dict(zip(STEPS, ("rag", "rag", "sections", "sections", "long_context"), strict=True))
 """The step as answers name it."""
 Measure = Literal["judged", "score"]
 """`"judged"` is `Look.judged`, `"score"` the questions' own metrics."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, TypeVar
 
 from selfroute.answerability import Verdict
 from selfroute.calls.drivers import advance
@@ -30,23 +30,8 @@ _VERDICTS: Mapping[Signal, Verdict] = {
 }
 
 
-class Judged(Protocol):
-    """What the flow needs to know of a look."""
-
-    @property
-    def declined(self) -> bool:
-        """Whether it declines."""
-
-    @property
-    def prospect(self) -> float | None:
-        """How likely the whole text holds an answer, from 0 to 100; None if it does not say."""
-
-    @property
-    def confidence(self) -> float | None:
-        """How likely the answer would stay the same, from 0 to 100; None if it does not say."""
-
-
-AnyLook = TypeVar("AnyLook", bound=Judged)
+AnyLook = TypeVar("AnyLook")
+"""A look, or what else has `declined`, `prospect` and `confidence`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +80,7 @@ class Rule:
             return None
         return tuple(look for at in asked if (look := found[at]) is not None)
 
-    def _signal(self, look: Judged | None, at: int) -> Signal | None:
+    def _signal(self, look: Any, at: int) -> Signal | None:
         if look is None:
             return None
         if self.strategy not in GRADED:
@@ -103,7 +88,7 @@ class Rule:
         return signal_of(look, self.doubt_below[: at + 1][-1], self.stop_below if at == 0 else 0)
 
 
-def signal_of(look: Judged, doubt_below: int = 0, stop_below: int = 0) -> Signal:
+def signal_of(look: Any, doubt_below: int = 0, stop_below: int = 0) -> Signal:
     """Return what a look says of itself."""
     if look.declined:
         return "hopeless" if look.prospect is not None and look.prospect < stop_below else "declined"

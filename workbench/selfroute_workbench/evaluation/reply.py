@@ -25,22 +25,8 @@ Money = Annotated[str, Field(strict=True, pattern=r"^\d{1,15}(\.\d{1,60})?$")]
 class Reply:
     """A reply of a model, with its tokens, cost and time.
 
-    Attributes:
-        text: The text.
-        input_tokens: Tokens of the prompt.
-        output_tokens: Tokens of the reply.
-        cached_tokens: Tokens of the prompt that the provider read from its cache.
-        cache_write_tokens: Tokens of the prompt that the provider wrote to its cache.
-        cache_write_1h_tokens: Those of the written tokens that are kept for an hour.
-        estimated: Whether any count is not the provider's own.
-        model: The name under which the model is priced.
-        provider: The model's provider.
-        url: The address at which the model was called, if it is known.
-        cost: In US dollars, a decimal string; None if no price was known when it was paid for.
-        seconds: How long the model took.
-        finish_reason: How it ended, in the provider's word, if there is no text since the model was not done.
-        refusal: The text by which the model refused then.
-        calls_tool: Whether it called a tool then.
+    `model`, `provider` and `url` say what it is priced as; `cost` is in US dollars, and None if no price was known when
+    it was paid for. The last three say how it ended, if there is no text since the model was not done.
     """
 
     text: Text

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from functools import reduce
-from hashlib import sha256
 from operator import add
 
 import numpy as np
@@ -15,19 +14,20 @@ from selfroute_workbench.evaluation.caveats import how_to_read, metrics_of
 from selfroute_workbench.evaluation.judging import decline_is_right
 from selfroute_workbench.evaluation.looks import TITLES, Result, Strategy
 from selfroute_workbench.evaluation.record import Record
+from selfroute_workbench.evaluation.replay import GRADED
 from selfroute_workbench.evaluation.statistics import Units
 from selfroute_workbench.evaluation.table import Cells, Table
+from selfroute_workbench.evaluation.trials import frontier_of
 
 ABSTENTION = ("right answer", "right abstention", "over-refusal", "unsupported")
 """The four cells in which answers and abstentions are counted."""
-_SAMPLE = 24  # grades
 
 
 def tables(evaluation: Record) -> Iterator[Table]:
     """Yield all tables that an evaluation allows, the main one first."""
     compared = _Compared(evaluation)
     yield _main(compared)
-    for make in (_differences, _abstention, _parts, _costs, _judged_sample, _failures):
+    for make in (_differences, _abstention, _frontier, _parts, _costs, _failures):
         table = make(compared)
         if table.rows:
             yield table
@@ -123,6 +123,19 @@ def _abstention(compared: _Compared) -> Table:
     return Table("abstention", "Answers and abstentions", ("", *ABSTENTION), tuple(rows), notes)
 
 
+def _frontier(compared: _Compared) -> Table:
+    """Make the table of every bound that can be replayed, the cheapest first."""
+    rows: list[Cells] = []
+    for rule, figures, efficient in frontier_of(compared.evaluation):
+        bounds = (", ".join(map(str, rule.doubt_below)), rule.stop_below) if rule.strategy in GRADED else ("", "")
+        dollars = None if figures.dollars is None else f"{1000 * figures.dollars:.2f}"
+        brings = (_points(100 * figures.quality), _points(100 * figures.token_share), dollars)
+        rows.append((TITLES[rule.strategy], *bounds, *brings, "yes" if efficient else ""))
+    columns = ("", "doubt below", "stop below", "quality", "tokens %", "$/1,000", "nothing cheaper is as good")
+    note = "These are the very questions: bounds that are picked by these figures look too good. `options()` tests."
+    return Table("frontier", "Strategies and bounds", columns, tuple(rows), (note,))
+
+
 def _parts(compared: _Compared) -> Table:
     """Make the table of the quality by data set, by what questions need, and by what documents are."""
     groups: dict[tuple[str, str], list[int]] = defaultdict(list)
@@ -155,27 +168,6 @@ def _costs(compared: _Compared) -> Table:
         "seconds is the model's time for a question when it was asked: the median, and that within which 95 % end.",
     )
     return Table("costs", "Tokens, cost and time", columns, tuple(rows), notes)
-
-
-def _judged_sample(compared: _Compared) -> Table:
-    """Make the table of a random sample of the judge's grades, to be checked by a person."""
-    questions = {question.key: question for question in compared.evaluation.questions}
-    graded = (look for look in compared.evaluation.looks if look.judged_by == "model")
-    found = {(look.key, look.answer.strip()): look for look in graded}
-    drawn = sorted(found, key=lambda name: sha256(repr(name).encode(errors="surrogatepass")).digest())[:_SAMPLE]
-    rows: list[Cells] = []
-    for name in sorted(drawn):
-        question = questions[name[0]]
-        references = " | ".join(question.answers)
-        rows.append((*question.key, question.question, references, name[1], f"{found[name].judged:g}"))
-    counts = Counter(f"{look.judged:g}" for look in found.values())
-    shares = ", ".join(f"{grade}: {counts[grade]:,}" for grade in ("1", "0.5", "0"))
-    note = (
-        f"{len(rows):,} of {len(found):,} grades, drawn at random; those that a rule gave are left out. All: {shares}."
-    )
-    columns = ("data set", "id", "question", "references", "answer", "grade")
-    notes = (note, "Read them before you trust the judge.")
-    return Table("judged_sample", "A sample of the judge's grades", columns, tuple(rows), notes)
 
 
 def _failures(compared: _Compared) -> Table:

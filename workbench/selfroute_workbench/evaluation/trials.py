@@ -258,6 +258,27 @@ def evidence_of(evaluation: Record) -> Evidence:
     return Evidence(rows_of(evaluation.compared, evaluation.looks, measure=evaluation.measure))
 
 
+def frontier_of(evaluation: Record) -> list[tuple[Rule, Figures, bool]]:
+    """Return every rule with its figures, the cheapest first, and whether nothing cheaper is as good."""
+    if "long_context" not in evaluation.strategies:
+        return []
+    try:
+        evidence = evidence_of(evaluation)
+    except ConfigurationError:
+        return []
+    one_bound = (rule for rule in evidence.rules if len(rule.doubt_below) == 1)
+    ran = [rule for rule in (*evaluation.rules.values(), *one_bound) if rule.strategy in evaluation.strategies]
+    found = {rule: evidence.figures(evidence.trial(rule)) for rule in ran}
+    priced = all(figures.dollars is not None for figures in found.values())
+    costs = {rule: (each.dollars or 0.0) if priced else each.token_share for rule, each in found.items()}
+    points, best = [], float("-inf")
+    for rule in sorted(found, key=lambda rule: (costs[rule], -found[rule].quality)):
+        quality = round(found[rule].quality, 12)
+        points.append((rule, found[rule], quality > best))
+        best = max(best, quality)
+    return points
+
+
 def counts_of(evidence: Evidence) -> str:
     """Return how much there is to choose by, in words."""
     named = ((len(evidence.rows), "question"), (len(evidence.by_document), "document"))
