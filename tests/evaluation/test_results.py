@@ -309,7 +309,7 @@ def test_page_loads_nothing_runs_nothing_and_opens_each_question(tmp_path: Path)
     assert names.count("details") == names.count("summary") == 200
     assert {"svg", "circle"} <= set(names)
     assert page.text.count("Take graded Self-Route with sections") == 1
-    assert "Options that would do better" in page.text
+    assert "The options that do best on these questions" in page.text
 
 
 def test_page_of_a_question_has_its_references_answers_scores_tokens_and_errors(tmp_path: Path) -> None:

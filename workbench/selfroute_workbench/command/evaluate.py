@@ -202,7 +202,7 @@ def _show(made: Evaluation, options: Options, *, err: Console, replies: Replies)
     else:
         show_summary(out, verdict.lines)
         if advice:
-            show_summary(out, ["Options that would do better:", *advice.lines])
+            show_summary(out, ["The options that do best on these questions:", *advice.lines])
         show_tables(out, [replace(one, notes=()) for one in tables if one.name == "main"])
         out.print(f"{options.out / 'report.html'}: the report, with each question, the tables and how sure this is")
     if replies.asked or replies.kept:

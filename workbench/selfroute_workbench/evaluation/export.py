@@ -1,7 +1,7 @@
 """Writes the files of an evaluation: `results.json`, `results.csv` and `report.html`.
 
 `results.json` holds everything but the texts of the documents, as one object: `selfroute` (the version), `settings`,
-`stopped`, `verdict`, `options` (those that would do better), `tables`, and the lists `questions`, `looks` and
+`stopped`, `verdict`, `options` (those that do best), `tables`, and the lists `questions`, `looks` and
 `failures`, with the fields of their classes. The `document` of a question is its `document_id`. Money is a decimal
 string in US dollars. `passages` has the text of each passage once; those of a look have its index.
 """

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from html import escape
 from math import log10
 from typing import Any
 
 from selfroute import __version__
 from selfroute.usage.ledger_text import STEP_NAMES, dollars
-from selfroute_workbench.evaluation.caveats import caveats
 from selfroute_workbench.evaluation.looks import TITLES, Failure, Look, Result
 from selfroute_workbench.evaluation.questions import Question, choice_lines
 from selfroute_workbench.evaluation.record import Record
@@ -24,7 +24,7 @@ from selfroute_workbench.evaluation.verdict import Verdict
 _LONGEST = 3_000  # characters of a text; the middle of a longer one is left out
 _INVISIBLE = dict.fromkeys(CONTROL, "\N{REPLACEMENT CHARACTER}")
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _BOTTOM = 640, 300, 44, 150, 34
-_LEAST_SHARE, _LINE = 0.003, 15
+_LEAST_SHARE, _LINE, _NAME = 0.003, 15, 130
 _CSP = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 _STYLE = """
 :root { color-scheme: light dark; --line: #8885; --faint: #888; --accent: #0a7d5a }
@@ -80,11 +80,12 @@ def page_of(evaluation: Record, *, verdict: Verdict, advice: Sequence[str], tabl
         _tag("h1", "Evaluation of Self-Route"),
         _tag("div", *(_tag("p", line) for line in verdict.lines), class_="verdict"),
         *([_tag("p", f"The run ended early: {evaluation.stopped}.")] if evaluation.stopped else []),
-        *([_tag("h2", "Options that would do better"), *(_tag("p", each) for each in advice)] if advice else []),
+        *([_tag("h2", "The options that do best on these questions")] if advice else []),
+        *(_tag("p", each) for each in advice),
         *_chart(verdict),
         _tag("h2", "How sure is this?"),
-        _tag("ul", *(_tag("li", each) for each in caveats(evaluation))),
-        *(each for table in tables for each in _table(table)),
+        _tag("ul", *(_tag("li", note) for table in tables[:1] for note in table.notes)),
+        *(each for at, table in enumerate(tables) for each in _table(table if at else replace(table, notes=()))),
         _tag("h2", "Question by question"),
         *_questions(evaluation),
         _tag("h2", "Settings"),
@@ -138,7 +139,6 @@ def _questions(evaluation: Record) -> Iterator[_Html]:
 
 
 def _question(question: Question, results: Sequence[Result], failures: Sequence[Failure]) -> _Html:
-    asked = "\n".join(filter(None, (question.question, choice_lines(question.choices))))
     about = " · ".join(filter(None, (question.dataset, question.id, question.kind, question.source)))
     names = ("strategy", "answered by", "answer", "score", "judged", "tokens", "cost", "seconds")
     rows = []
@@ -157,7 +157,7 @@ def _question(question: Question, results: Sequence[Result], failures: Sequence[
         "details",
         _tag("summary", _shortened(question.question), *([_tag("b", " failed")] if failures else [])),
         _tag("p", about, class_="faint"),
-        _text(asked),
+        *([_text(choice_lines(question.choices))] if question.choices else []),
         _tag("p", "Reference: ", _shortened(" | ".join(question.answers) or "it has no answer")),
         *(_tag("p", f"Failed, {each.step}: {each.error}") for each in failures),
         _tag("div", _tag("table", _tag("tr", *(_tag("th", name) for name in names)), *rows), class_="scroll"),
@@ -206,13 +206,13 @@ def _chart(verdict: Verdict) -> Iterator[_Html]:
         at = y(points_of_100 / 100)
         inside.append(_tag("line", x1=_LEFT, x2=_WIDTH - _RIGHT, y1=at, y2=at, class_="axis"))
         inside.append(_tag("text", str(points_of_100), x=_LEFT - 8, y=at + 4, text_anchor="end"))
-    taken: list[float] = []
+    taken: list[tuple[float, float]] = []
     for name, figures in points:
         at, height, beside = x(figures.token_share), y(figures.quality), y(figures.quality) + 4
         ends = [figures.quality if end is None else end for end in (figures.low, figures.high)]
-        while any(abs(beside - other) < _LINE for other in taken):  # no name stands over another
-            beside += _LINE
-        taken.append(beside)
+        while any(abs(at - left) < _NAME and abs(beside - top) < _LINE for left, top in taken):
+            beside += _LINE  # no name stands over another
+        taken.append((at, beside))
         inside.append(_tag("line", x1=at, x2=at, y1=y(ends[0]), y2=y(ends[1]), class_="bar"))
         label = _tag("title", f"{TITLES[name]}: {figures}")
         inside.append(_tag("circle", label, cx=at, cy=height, r=5, class_="dot"))
