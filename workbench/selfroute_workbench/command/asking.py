@@ -27,7 +27,6 @@ from selfroute_workbench.command.reading import files_of, read_files
 from selfroute_workbench.command.sessions import Session
 from selfroute_workbench.command.terminal import open_console, stage
 from selfroute_workbench.command.texts import Text
-from selfroute_workbench.command.totals import show_ledger
 from selfroute_workbench.demo.with_langchain import load_embeddings
 from selfroute_workbench.private import make_folder
 
@@ -50,7 +49,7 @@ def ask(options: Options) -> None:
         answers.show_reasons(out, output, models=answering, texts=library.texts)
         out.print()
     if not options.as_json and len(questions) > 1:
-        show_ledger(out, session.ledger, models=answering)
+        answers.show_ledger(out, session.ledger, models=answering)
 
 
 def _with_question(options: Options) -> Options:
