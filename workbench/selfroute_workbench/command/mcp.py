@@ -123,7 +123,7 @@ def _add_ask(server: MCPServer[Any], session: Session, library: Library) -> None
 
 
 def _brief(output: Output, library: Library) -> Json:
-    """Return what a client is told of an answer."""
+    """Return the parts of an answer that a client gets."""
     told = as_json(output, library.texts)
     usage = output.usage
     return {
