@@ -20,7 +20,7 @@ PARALLEL := --numprocesses auto --dist worksteal
 WHOLE := --hypothesis-profile matrix
 # Not with the oldest packages: what knows no framework, what the clients of today are needed for, and the commands.
 NOT_OLDEST := $(addprefix tests/,$(addprefix caching/test_,flights.py providers.py) \
-	browser/% command/% real/% $(addprefix core/test_,flow.py load.py) files/% $(addprefix hosts/test_,lengths.py pages.py reach.py) \
+	command/% real/% $(addprefix core/test_,flow.py load.py) files/% $(addprefix hosts/test_,lengths.py pages.py reach.py) \
 	$(addprefix docs/test_,bulk_ray.py docs.py examples.py hybrid.py notebooks.py) documents/test_rebuild.py \
 	evaluation/% paper/% \
 	languages/test_answerability.py support/% $(addprefix usage/test_,ledger_books.py telemetry.py))
@@ -42,7 +42,7 @@ endef
 export RUN_NOTEBOOK
 
 .DEFAULT_GOAL := help
-.PHONY: help demo paper test test-matrix test-all test-browser test-real test-oldest test-pythons test-agents test-ray lint bench notebooks pictures docs dist release clean style mypy pyright imports
+.PHONY: help demo paper test test-matrix test-all test-real test-oldest test-pythons test-agents test-ray lint bench notebooks pictures docs dist release clean style mypy pyright imports
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,16 +51,13 @@ demo: $(VENV)/.demo ## Install what the demo needs and route questions over the 
 	$(BIN)/selfroute demo
 
 test: $(VENV)/.test ## Install what the tests need and run one case of each law
-	$(BIN)/python -m pytest $(PARALLEL) -m "not matrix and not browser and not real"
+	$(BIN)/python -m pytest $(PARALLEL) -m "not matrix and not real"
 
 test-matrix: $(VENV)/.test-all ## Run the rest: every mode with every client and store, notebooks, long properties
 	$(BIN)/python -m pytest $(PARALLEL) -m "matrix or hypothesis" $(WHOLE)
 
-test-all: $(VENV)/.test-all ## Run all tests but those of test-browser, and measure what they cover
-	$(BIN)/python -m pytest $(PARALLEL) -m "not browser and not real" $(WHOLE) --cov
-
-test-browser: $(VENV)/.test-browser ## Run the tests of the HTML pages in the Chromium or Chrome that is there
-	$(BIN)/python -m pytest -m browser tests/browser
+test-all: $(VENV)/.test-all ## Run all tests, and measure what they cover
+	$(BIN)/python -m pytest $(PARALLEL) -m "not real" $(WHOLE) --cov
 
 test-real: $(VENV)/.test-real ## Run chains and engines against a small real model on loopback, for a minute or two
 	$(BIN)/python -m pytest -m real tests/real
@@ -163,7 +160,7 @@ $(VENV)/.torch: $(VENV)/.test
 	$(INSTALL) --group torch
 	@touch $@
 
-$(VENV)/.test-browser $(VENV)/.test-real $(VENV)/.ray: $(VENV)/.test
+$(VENV)/.test-real $(VENV)/.ray: $(VENV)/.test
 	$(INSTALL) --group $(@F:.%=%)
 	@touch $@
 

@@ -18,6 +18,7 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
+import paper.metrics  # noqa: F401 - which adds the metrics of the data sets
 from selfroute_workbench.evaluation.metrics import METRICS
 
 CASES = Path(__file__).resolve().parent.parent.parent / "shared" / "data" / "metric_cases.jsonl"

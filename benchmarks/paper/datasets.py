@@ -18,6 +18,7 @@ from selfroute_workbench.evaluation.metrics import LETTERS
 from selfroute_workbench.evaluation.questions import Question, load_questions, option_and_letter
 from selfroute_workbench.kept import rows
 
+from . import metrics  # noqa: F401 - it adds those of the data sets
 from .hub import download
 from .passkey import LARGER, SPECIAL_TOKEN, larger, special_token
 

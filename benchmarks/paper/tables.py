@@ -12,12 +12,12 @@ from itertools import groupby
 from statistics import fmean
 
 from selfroute_workbench.evaluation.looks import TITLES, Key, Result
-from selfroute_workbench.evaluation.metrics import set_f1
 from selfroute_workbench.evaluation.questions import Question
 from selfroute_workbench.evaluation.table import Cell, Table
 
 from . import published
 from .datasets import DATASETS
+from .metrics import set_f1
 from .reasons import LETTERS
 from .study import STRATEGIES, Study, is_correct
 

@@ -8,17 +8,15 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
-from decimal import Decimal
 from pathlib import Path
 
 import pytest
 from langchain_core.embeddings import Embeddings
 
 from command_parts import ANSWER, FERRY, QUESTION, Result, Run, model
-from loopback import RATE_LIMITED, LoopbackServer, Reply, Request
+from loopback import RATE_LIMITED, LoopbackServer, Reply
 from selfroute import __version__
-from selfroute.usage import prices
+from selfroute_workbench import cli
 from selfroute_workbench.command import asking
 from word_vectors import LangChainWords
 
@@ -48,65 +46,6 @@ def test_the_demo_prints_one_json_object(run: Run) -> None:
     assert {row["route"] for row in rows} <= {"rag", "long_context"}
 
 
-def test_the_demo_asks_a_local_server_without_a_key(run: Run, server: LoopbackServer) -> None:
-    def answer(request: Request) -> str:
-        return "unanswerable" if request.prompt.startswith("Passages") else "It was in May."
-
-    server.answer = answer
-    result = run("demo", "--limit", "2", "--json", *model(server))
-    report = json.loads(result.out)
-    assert result.code == 0, result.err
-    assert [(row["route"], row["answer"]) for row in report["questions"]] == [("long_context", "It was in May.")] * 2
-    assert (report["language_model"], [row["usage"]["estimated"] for row in report["questions"]]) == (True, [False] * 2)
-    assert report["totals"]["tokens"] == sum(entry.input_tokens + entry.output_tokens for entry in server.book)
-
-
-def test_the_demo_shows_what_the_questions_cost_and_what_that_saved(run: Run, server: LoopbackServer) -> None:
-    priced = [*model(server), "--priced-as", "openai:gpt-4o-mini"]
-    money = run("demo", "--limit", "2", "--json", *priced).json["ledger"]["money"]
-    paid, alone = (Decimal(money["compared"][key]) for key in ("cost", "cost_long_context_only"))
-    assert (Decimal(money["cost"]), money["unpriced"], money["compared"]["queries"]) == (paid, {}, 2)
-    assert 0 < alone < paid  # all questions are escalated
-    shown = run("demo", "--limit", "2", *priced).out
-    assert re.search(rf"^cost +\${paid:.6f} *$", shown, re.MULTILINE), shown
-    assert f"${paid:.6f} instead of ${alone:.6f}" in shown
-
-
-def test_ask_adds_up_several_questions_with_their_cost(run: Run, server: LoopbackServer) -> None:
-    priced = [*model(server), "--priced-as", "openai:gpt-4o-mini"]
-    shown = run("ask", "ferry.md", "-q", QUESTION, "-q", "Who sails?", *priced).out
-    tokens = [int(count) for count in re.findall(r"^Tokens +(\d+)", shown, re.MULTILINE)]
-    assert re.search(rf"^tokens +{sum(tokens)} ", shown, re.MULTILINE), shown
-    assert re.search(r"^input tokens +\d+% of always reading the whole documents", shown, re.MULTILINE)
-    costs = [Decimal(cost) for cost in re.findall(r"^Cost +\$([\d.]+)", shown, re.MULTILINE)]
-    total = re.search(r"^cost +\$([\d.]+)", shown, re.MULTILINE)
-    assert total
-    assert abs(sum(costs) - Decimal(total[1])) <= Decimal("0.000002")  # each is rounded
-
-
-@pytest.fixture
-def no_prices(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """As if genai-prices were not installed."""
-    monkeypatch.setitem(sys.modules, "genai_prices", None)
-    prices.load_price_lists.cache_clear()
-    yield
-    prices.load_price_lists.cache_clear()
-
-
-@pytest.mark.usefixtures("no_prices")
-def test_prices_are_asked_for_only_where_a_model_has_some(
-    run: Run, server: LoopbackServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    question = ["ask", "ferry.md", "-q", QUESTION]
-    install = 'pip install "selfroute[prices]"'
-    assert "price" not in run(*question).out + run(*question, *model(server)).out
-    monkeypatch.setenv("OPENAI_API_BASE", server.openai_url)
-    hosted = run(*question, "--model", "openai:gpt-4o-mini")
-    assert hosted.code == 0, hosted.err
-    assert hosted.out.count(install) == 1
-
-
 def test_ask_prints_the_answer_its_route_and_the_passages(run: Run) -> None:
     result = run("ask", "ferry.md", "-q", QUESTION)
     assert result.code == 0
@@ -114,8 +53,6 @@ def test_ask_prints_the_answer_its_route_and_the_passages(run: Run) -> None:
     assert result.has(r"^Route +rag$", rf"^Answer +{ANSWER}$", place, r"^Why +the retrieved passages")
     assert result.has(r" 1  ferry.md at character 0$")
     assert "not a language model" in result.out
-    brief = run("ask", "ferry.md", "-q", QUESTION, "--no-show-passages")
-    assert (ANSWER in brief.out, "character 0" in brief.out) == (True, False)
 
 
 def test_check_tries_all_but_the_model_and_says_what_it_found(run: Run, server: LoopbackServer) -> None:
@@ -130,108 +67,7 @@ def test_check_tries_all_but_the_model_and_says_what_it_found(run: Run, server: 
     assert [one["subject"] for one in report["findings"]][:2] == ["source", "wall"]
 
 
-def test_check_ends_with_one_if_something_has_to_be_changed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> list[float]:
-        msg = "the disk is gone"
-        raise OSError(msg)
-
-    by_vectors = ("--embeddings", "any")
-    assert run("ask", "ferry.md", "-q", QUESTION, *by_vectors).code == 0
-    monkeypatch.setattr(LangChainWords, "embed_query", fail)
-    result = run("check", "ferry.md", *by_vectors)
-    assert result.code == 1
-    assert re.search(r"^PROBLEM +source +the retriever failed: the disk is gone", result.out, re.MULTILINE)
-    assert result.out.splitlines()[-1] == "To be changed: source"
-    assert run("check", "ferry.md", "-q", " ").code == run("check", "missing.md").code == 2
-
-
-LONG = "The boat has two masts and a stove. " * 300
-SECTIONS = ["--sections", "1200"]
-BOUNDS = ["--graded", "--doubt-below", "60", "--stop-below", "30"]
-NO = "unanswerable"
 # The options, the drafts, then the route, the answer and a part of the reason.
-LED_TO: dict[str, tuple[list[str], list[str], str, str, str]] = {
-    "graded": (["--graded"], ["90 80\nOrla."], "rag", "Orla.", "answered it (prospect 90, confidence 80), so no"),
-    "doubt": (
-        ["--graded"], ["80 42\nOrla."], "long context", "Two masts.",
-        "in doubt of its answer from the passages (prospect 80, confidence 42), so it read the whole of crew.txt",
-    ),
-    "stop": (
-        ["--graded"], ["10 0\nunanswerable"], "rag", NO,
-        "(“unanswerable”, prospect 10); it went no further: the model gives the documents 10 of 100 to hold",
-    ),
-    "doubt-bound": (BOUNDS, ["80 55\nOrla."], "long context", "Two masts.", "confidence 55), so it read the whole"),
-    "stop-bound": (BOUNDS, ["25 0\nunanswerable"], "rag", NO, "it went no further: the model gives the documents 25"),
-    "sections": (SECTIONS, [NO, "Orla."], "sections", "Orla.", "so it read sections of crew.txt"),
-    "in-vain": (SECTIONS, [NO, NO], "long context", "Two masts.", "so it read sections, then the whole of crew.txt"),
-    "no-documents": (
-        [*SECTIONS, "--max-documents", "0"], [NO, NO], "sections", NO,
-        "so it read sections of crew.txt, which did not answer it either",
-    ),
-    "bounds-of-both": (
-        ["--graded", "--doubt-below", "70,60", *SECTIONS], ["80 65\nOrla.", "62\nOrla Venn."], "sections", "Orla Venn.",
-        "(prospect 80, confidence 65), so it read sections of crew.txt",
-    ),
-    "budget": (["--budget-tokens", "1000"], [NO], "rag", NO, "it went no further: "),
-    "budget-and-doubt": (
-        ["--graded", "--budget-tokens", "1000"], ["80 42\nOrla."], "rag", "Orla.",
-        "(prospect 80, confidence 42); it went no further: ",
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("case", LED_TO)
-def test_ask_says_what_the_numbers_sections_and_a_budget_led_to(run: Run, server: LoopbackServer, case: str) -> None:
-    given, drafts, route, answer, why = LED_TO[case]
-    Path("crew.txt").write_text(f"Captain Orla Venn sails it. {LONG}")
-
-    def reply(request: Request) -> str:
-        return left.pop(0) if request.prompt.startswith("Passages") else "Two masts."
-
-    server.answer = reply
-    call = ["ask", "crew.txt", "-q", "Who sails?", "--k", "1", *model(server), *given]
-    left = [*drafts]
-    shown = run(*call)
-    assert (shown.code, left) == (0, []), shown.err
-    shown_answer = re.escape("(not in the documents)") if answer == NO else answer
-    assert shown.has(rf"^Route +{route}$", rf"^Answer +{shown_answer}$")
-    assert why in re.sub(r"\b[1-9] sections?", "sections", shown.words), shown.out
-    assert ("Sections crew.txt, characters " in shown.words) is (route == "sections")
-    assert "Passages 1 retrieved" in shown.words
-    left = [*drafts]
-    report = run(*call, "--json").json
-    assert (report["route"], report["answer"]) == (route.replace(" ", "_"), answer)
-    assert (report["usage"]["sections"] is not None) is ("--sections" in given)
-    ruling = report["decision"]["ruling"]
-    assert (ruling is not None and not ruling["go"]) is ("went no further" in why)
-
-
-@pytest.mark.parametrize("command", [["ask", "ferry.md", "-q", QUESTION], ["demo"]], ids=["ask", "demo"])
-def test_an_option_that_would_have_no_effect_is_refused_with_what_to_do(run: Run, command: list[str]) -> None:
-    refused = {("--sections", "4000,1200"): "ascending ones", ("--sections", "many"): "a number of tokens"}
-    if command[0] == "ask":
-        refused[("--doubt-below", "60")] = "--doubt-below needs --graded too"
-        refused[("--stop-below", "10")] = "--stop-below needs --graded too"
-        refused[("--budget-usd", "1")] = "use --budget-tokens"
-        refused[("--doubt-below", "101", "--graded")] = "--doubt-below"
-        refused[("--doubt-below", "70,60", "--graded")] = "pass --sections 4000 too, or one number"
-        refused[("--max-documents", "-1")] = "a number of documents, 0 for none, or none for no limit"
-        refused[("--start", "long_context", "--max-documents", "0")] = "--max-documents 0 forbids it"
-    for given, said in refused.items():
-        result = run(*command, *given)
-        assert (result.code, result.out) == (2, ""), given
-        assert said in result.err, given
-
-
-@pytest.mark.matrix
-def test_the_real_embeddings_find_the_answer(tmp_path: Path) -> None:
-    """In a process of its own: torch would make each test that comes later slower."""
-    Path(tmp_path, "ferry.md").write_text(FERRY)
-    Path(tmp_path, "others.md").write_text("A bicycle is not let.\n\n" * 300)
-    by_vectors = ("-q", "When do ships depart?", "--k", "1", "--embeddings", "all-MiniLM-L6-v2", "--store", "kept")
-    command = (sys.executable, "-m", "selfroute_workbench.cli", "ask", "ferry.md", "others.md", *by_vectors)
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert (done.returncode, "ferry.md at character 0" in done.stdout) == (0, True), done
 
 
 def test_ask_prints_one_json_object_per_question_and_nothing_else(run: Run) -> None:
@@ -289,12 +125,6 @@ def test_a_citation_of_ask_stands_in_the_file_where_it_says(
     assert shown.index("Answer ") < shown.index(place) < shown.index("Why ")
 
 
-def test_ask_cites_nothing_if_it_declines(run: Run) -> None:
-    moon = ("ask", "ferry.md", "-q", "What is the price of a ticket to the moon?")
-    assert run(*moon, "--json").json["citations"] == []
-    assert "Where " not in run(*moon).out
-
-
 def test_ask_streams_from_a_server_and_reads_the_whole_files_best_first(run: Run, server: LoopbackServer) -> None:
     Path("crew.txt").write_text("Captain Orla Venn sails it. " + "The boat has two masts and a stove. " * 60)
     server.answer = lambda request: "unanswerable" if request.prompt.startswith("Passages") else "Two masts."
@@ -313,28 +143,6 @@ def test_ask_streams_from_a_server_and_reads_the_whole_files_best_first(run: Run
     assert "estimated" not in result.out
 
 
-def test_gemini_is_asked_with_the_key_of_the_environment(
-    run: Run, server: LoopbackServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("GOOGLE_API_KEY", KEY)
-    gemini = ["--model", "google_genai:gemini-2.5-flash", "--base-url", server.gemini_url]
-    result = run("ask", "ferry.md", "-q", QUESTION, *gemini)
-    assert result.code == 0, result.err
-    assert result.has(r"^Answer +\(not in the documents\)$")
-    assert [(entry.request.protocol, entry.request.headers["x-goog-api-key"]) for entry in server.book] == [
-        ("gemini", KEY)
-    ] * 2
-
-
-def test_another_model_may_read_the_whole_documents_and_what_it_does_not_count_is_shown_as_estimated(
-    run: Run, server: LoopbackServer
-) -> None:
-    server.answer = lambda request: NO if request.model == "test" else Reply("At seven.", usage=False)
-    result = run("ask", "ferry.md", "-q", QUESTION, *model(server), "--long-context-model", "openai:large")
-    assert (result.code, "partly estimated" in result.out) == (0, True)
-    assert [entry.request.model for entry in server.book] == ["test", "large"]
-
-
 def test_an_index_is_kept_per_file_and_a_changed_file_is_indexed_again(run: Run, words: LangChainWords) -> None:
     call = ["ask", "ferry.md", "-q", QUESTION, "--store", "kept", "--embeddings", "any", "--json"]
 
@@ -350,19 +158,6 @@ def test_an_index_is_kept_per_file_and_a_changed_file_is_indexed_again(run: Run,
     assert run("ask", "other.md", *call[2:]).code == 0  # into the same index, which hides it from the others
     passages = run(*call).json["passages"]
     assert [(one["source"], one["text"]) for one in passages] == [("ferry.md", FERRY.replace("seven", "nine").strip())]
-
-
-def test_braces_and_markup_print_as_they_are(run: Run, server: LoopbackServer) -> None:
-    text = "The [bold]key[/bold] is {a} {{ b }} {% c %} :smile: [/] \\[x]."
-    Path("{odd} [red].md").write_text(text)
-    server.answer = lambda _request: f"{text}\x1b[31m"
-    result = run("ask", "{odd} [red].md", "-q", f"What is {text}?", *model(server))
-    assert result.code == 0, result.err
-    assert f"Answer    {text}" in result.out
-    assert f"What is {text}?" in result.out
-    assert "1  {odd} [red].md at" in result.out
-    assert text in server.book[0].request.prompt
-    assert "\x1b" not in result.out
 
 
 @pytest.mark.parametrize(
@@ -464,11 +259,17 @@ def test_an_interrupt_ends_with_130_and_one_line(run: Run, monkeypatch: pytest.M
 
 def test_the_version_and_the_help_are_printed(run: Run) -> None:
     assert run("--version") == Result(0, f"selfroute {__version__}\n", "")
-    for command in ("demo", "ask", "chat", "check", "evaluate", "questions", "calibrate", "view", "batch export"):
+    for command in ("demo", "ask", "check", "mcp", "evaluate", "questions"):
         shown = " ".join(re.sub(r"[│╭╮╰╯─]", " ", run(*command.split(), "--help").out).split())
         assert f"xample: selfroute {command} " in shown, command
-    for panel in ("Model", "Passages", "Reading more", "Cost", "Output"):
+    for panel in ("Model", "Passages", "Reading more"):
         assert f"╭─ {panel} ─" in run("ask", "--help").out
+
+
+def test_each_command_has_twelve_options_at_most() -> None:
+    for name, command in cli._parser().commands.items():
+        options = [each for each in command.params if each.opts[0].startswith("-")]
+        assert len(options) <= 12, name
 
 
 def test_the_last_argument_is_the_question(run: Run) -> None:
@@ -478,47 +279,12 @@ def test_the_last_argument_is_the_question(run: Run) -> None:
     assert (asked.code, "What is this? at character 0" in asked.out) == (0, True), "a file of that name is a file"
 
 
-def test_a_provider_without_a_key_is_refused_before_files_are_read(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("ANTHROPIC_AUTH_TOKEN", raising=False)
-    asked = run("ask", "ferry.md", QUESTION, "--model", "anthropic:claude-haiku-4-5")
-    assert (asked.code, asked.out, "Reading" in asked.err) == (2, "", False)
-    assert asked.err.splitlines()[-1].endswith("needs a key: set the environment variable ANTHROPIC_API_KEY")
-
-
 @pytest.mark.parametrize("package", ["typer", pytest.param("langchain_chroma", marks=pytest.mark.matrix)])
 def test_a_missing_extra_is_one_line_that_names_it(package: str) -> None:
     code = f"import sys; sys.modules[{package!r}] = None; from selfroute_workbench.cli import main; sys.exit(main(['demo']))"  # noqa: E501
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=os.environ)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == f'selfroute: the command needs the package {package}: pip install "selfroute-workbench"\n'
-
-
-def test_files_are_searched_by_words_which_keeps_nothing_and_needs_no_embeddings(
-    run: Run, words: LangChainWords
-) -> None:
-    Path("others.md").write_text("A bicycle is not let.\n\n" * 300 + "Captain Orla Venn sails the ferry.\n")
-    result = run("ask", "others.md", "ferry.md", "-q", "Who is the captain?", "--k", "2", "--store", "kept", "--json")
-    assert "Captain Orla Venn" in result.json["passages"][0]["text"]
-    assert "searched by words, which keeps nothing in --store" in result.err
-    assert (words.embedded, Path("kept").exists(), Path("cache").exists()) == (0, False, False)
-    unknown = run("ask", "others.md", "ferry.md", "-q", "Xylophon?", "--k", "3", "--json").json
-    assert len(unknown["passages"]) == 3, "passages that hold no word of the question come last"
-
-
-def test_neither_asking_nor_the_demo_needs_torch(tmp_path: Path) -> None:
-    Path(tmp_path, "ferry.md").write_text(FERRY)
-    code = """
-import sys
-for name in ("torch", "transformers", "sentence_transformers", "langchain_huggingface", "llama_index", "bm25s"):
-    sys.modules[name] = None
-from selfroute_workbench.cli import main
-assert main(["ask", "ferry.md", "-q", "When does it leave?"]) == 0
-assert main(["demo", "--limit", "2"]) == 0
-sys.exit(main(["ask", "ferry.md", "-q", "When?", "--embeddings", "all-MiniLM-L6-v2"]))
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert done.returncode == 2, done.stderr
-    assert "pip install 'selfroute-workbench[embeddings]'" in done.stderr.splitlines()[-1]
 
 
 def test_importing_the_command_is_light() -> None:

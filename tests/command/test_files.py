@@ -9,12 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from command_parts import ANSWER, FERRY, QUESTION, Run, model
-from files_parts import READABLE, SENTENCES, UNKNOWN, UNREADABLE, WHOLE, docx, html, pdf
+from command_parts import FERRY, QUESTION, Run, model
+from files_parts import READABLE, SENTENCES, UNKNOWN, UNREADABLE, docx, html, pdf
 from loopback import LoopbackServer
-from selfroute_workbench.command import reading
-from selfroute_workbench.evaluation import load_questions
-from selfroute_workbench.files import NotTextError, UnreadableFileError, find, read_bytes, read_file
+from selfroute_workbench.files import NotTextError, UnreadableFileError, find, read_bytes
 
 WHO, ORLA = "Who is the captain that sails the ferry?", "Captain Orla Venn sails it."
 LONG_PAGES = ["The stove was lit again. " * 60, f"{'The mast was tarred. ' * 50}\n{ORLA}", "Nobody paid. " * 80]
@@ -126,64 +124,6 @@ def test_links_lead_neither_in_circles_nor_out_of_a_folder(tmp_path: Path) -> No
     assert list(find([folder / "outside.txt"]).files) == [folder / "outside.txt"]
 
 
-@pytest.mark.parametrize("name", ["loop", "loop/a.txt", "x" * 300, f"{'x' * 300}/*"])
-def test_a_name_that_cannot_be_looked_at_is_unreadable_like_others(tmp_path: Path, name: str) -> None:
-    (tmp_path / "loop").symlink_to("loop")
-    found = find([tmp_path / name])
-    for path in found.files:
-        with pytest.raises(UnreadableFileError, match="it cannot be read: "):
-            read_file(path)
-    assert len(found.files) + len(found.unreadable) == 1
-
-
-def test_a_wildcard_fits_no_hidden_files_but_for_a_dot_of_its_own(tmp_path: Path) -> None:
-    for name in ("a.txt", ".b.txt", "~$c.txt"):
-        (tmp_path / name).write_text(FERRY)
-    fitting = {wild: [path.name for path in find([tmp_path / wild]).files] for wild in ("*.txt", ".*", "**.txt")}
-    assert fitting == {"*.txt": ["a.txt"], ".*": [".b.txt"], "**.txt": ["a.txt"]}
-
-
-def test_of_several_files_those_that_can_be_read_are_answered_from(run: Run) -> None:
-    for name, (data, _) in UNREADABLE.items():
-        Path(name).write_bytes(data)
-    result = run("ask", "ferry.md", *UNREADABLE, "none.md", "-q", QUESTION)
-    assert (result.code, ANSWER in result.out) == (0, True)
-    left = [line for line in result.err.splitlines() if line.startswith("Left out: ")]
-    assert len(left) == len(UNREADABLE) + 1
-    none = run("ask", *UNREADABLE, "none.md", "-q", QUESTION)
-    assert (none.code, none.out) == (2, "")
-    assert none.err.splitlines()[-1].startswith("selfroute: there is nothing to read: name PDF, docx, ")
-    Path("nothing").mkdir()
-    assert run("ask", "nothing", "-q", QUESTION).code == 2
-
-
-@pytest.mark.parametrize(("bound", "said"), [("MOST_FILES", "5 files to read"), ("MOST_CHARACTERS", "to index")])
-def test_more_than_a_bound_is_indexed_only_on_demand(
-    run: Run, monkeypatch: pytest.MonkeyPatch, bound: str, said: str
-) -> None:
-    monkeypatch.setattr(reading, bound, 4)
-    Path("texts").mkdir()
-    for number in range(5):
-        Path("texts", f"{number}.md").write_text(FERRY)
-    asked = ("ask", "texts", "-q", QUESTION)
-    refused = run(*asked)
-    assert (refused.code, refused.out) == (2, "")
-    assert said in refused.err.splitlines()[-1]
-    assert refused.err.splitlines()[-1].endswith("more than 4: name fewer, or add --all")
-    assert run(*asked, "--all").code == 0
-
-
-@pytest.mark.parametrize(("name", "package"), [("a.pdf", "pypdf"), ("a.docx", "mammoth"), ("a.html", "bs4")])
-def test_a_package_that_is_missing_is_one_line_that_says_what_to_install(
-    run: Run, monkeypatch: pytest.MonkeyPatch, name: str, package: str
-) -> None:
-    monkeypatch.setitem(sys.modules, package, None)
-    Path(name).write_bytes(READABLE[name])
-    result = run("ask", name, "-q", QUESTION)
-    assert result.code == 2
-    assert result.err.splitlines()[-1].endswith(f"install {package}: pip install selfroute-workbench")
-
-
 def test_neither_a_name_nor_a_text_changes_the_terminal(run: Run) -> None:
     names = ["\x1b[31mred.md", "\x1b]0;odd\x07.pdf"]
     Path(names[0]).write_text(f"{FERRY}\x1b[2J")
@@ -191,19 +131,3 @@ def test_neither_a_name_nor_a_text_changes_the_terminal(run: Run) -> None:
     for call in (("ask", *names, "-q", QUESTION), ("ask", names[1], "-q", QUESTION), ("check", *names)):
         result = run(*call)
         assert [text for text in (result.out, result.err) if {"\x1b", "\x07"} & set(text)] == []
-
-
-def test_a_document_of_a_question_may_be_any_file_that_can_be_read(tmp_path: Path) -> None:
-    row = {"question": "Who?", "answers": ["Orla"], "document_file": "a.pdf"}
-    (tmp_path / "a.pdf").write_bytes(READABLE["a.pdf"])
-    (tmp_path / "questions.jsonl").write_text(json.dumps(row))
-    [question] = load_questions(tmp_path / "questions.jsonl")
-    assert question.document == read_file(tmp_path / "a.pdf").text == WHOLE
-
-
-@pytest.mark.parametrize("call", [["batch", "export", "--questions", "q.txt", "--model", "openai:x"], ["questions"]])
-def test_what_reads_its_files_again_takes_no_standard_input(run: Run, call: list[str]) -> None:
-    Path("q.txt").write_text(QUESTION)
-    result = run(*call, "-")
-    assert result.code == 2
-    assert "save the standard input in a file" in result.err

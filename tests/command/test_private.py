@@ -43,29 +43,19 @@ def asking(run: Run, server: LoopbackServer) -> None:
 def evaluating(run: Run, server: LoopbackServer) -> None:
     Path("q.jsonl").write_text('{"question": "Who?", "answers": ["Orla"], "document_file": "ferry.md"}\n')
     assert run("evaluate", "q.jsonl", *model(server)).code == 0
-    assert run("view", "evaluation", "--no-open").code == 0
 
 
 def writing_questions(run: Run, server: LoopbackServer) -> None:
     writer = ScriptedWriter()
     server.answer = lambda request: writer(request) if is_writing(request) else "unanswerable"
     Path("harbour.md").write_text(next(iter(corpus.load_documents().values())))
-    result = run("questions", "harbour.md", "--n", "2", "--unanswerable", "0", "--review", *model(server))
-    assert Path("questions.html").exists(), result.err
-
-
-def batching(run: Run, server: LoopbackServer) -> None:
-    Path("q.txt").write_text(QUESTION)
-    began = run("batch", "export", "ferry.md", "--questions", "q.txt", "--model", "openai:gpt-4o-mini", "--job", "a/b")
-    assert began.code == 0, began.err
-    Path("r.jsonl").write_text('{"custom_id": "other", "response": {"status_code": 200, "body": {}}}\n')
-    assert run("batch", "import", "r.jsonl", "--job", "a/b").code == 0
+    result = run("questions", "harbour.md", "--n", "2", "--unanswerable", "0", *model(server))
+    assert Path("questions.jsonl").exists(), result.err
 
 
 def saving(run: Run, server: LoopbackServer) -> None:
     evaluation = evaluated(made_up(60, 20), model="openai:any")
     evaluation.save("saved")
-    assert run("calibrate", "saved").code == 0
 
 
 def keeping_replies(run: Run, server: LoopbackServer) -> None:
@@ -80,9 +70,8 @@ def keeping_replies(run: Run, server: LoopbackServer) -> None:
 
 WRITERS: dict[str, Callable[[Run, LoopbackServer], None]] = {
     "ask": asking,
-    "evaluate and view": evaluating,
+    "evaluate": evaluating,
     "questions": writing_questions,
-    "batch": batching,
     "save": saving,
     "replies": keeping_replies,
 }
@@ -91,7 +80,7 @@ WRITERS: dict[str, Callable[[Run, LoopbackServer], None]] = {
 @pytest.mark.parametrize("writer", WRITERS)
 def test_what_is_written_is_for_the_user_alone(run: Run, server: LoopbackServer, tmp_path: Path, writer: str) -> None:
     (tmp_path / "cache").mkdir()  # where others' packages keep what they like
-    given = {"ferry.md", "q.jsonl", "q.txt", "r.jsonl", "harbour.md", "cache"}
+    given = {"ferry.md", "q.jsonl", "harbour.md", "cache"}
     WRITERS[writer](run, server)
     written = [path for path in (*tmp_path.iterdir(), tmp_path / "cache/selfroute") if path.name not in given]
     assert [path for path in written if path.exists()]
@@ -106,17 +95,3 @@ def test_an_index_in_a_folder_of_the_users_is_private_and_the_folder_stays_as_it
     assert list(store.iterdir())
     assert (stat.S_IMODE(store.stat().st_mode), seen_by_others(*store.iterdir())) == (0o755, [])
     assert os.umask(0o022) == 0o022
-
-
-def test_a_cache_folder_of_an_earlier_version_becomes_private_and_files_keep_what_the_user_chose(
-    run: Run, server: LoopbackServer, tmp_path: Path
-) -> None:
-    folder = tmp_path / "cache/selfroute"
-    folder.mkdir(0o755, parents=True)
-    asking(run, server)
-    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    evaluating(run, server)
-    report = tmp_path / "evaluation/report.html"
-    report.chmod(0o640)
-    evaluating(run, server)
-    assert stat.S_IMODE(report.stat().st_mode) == 0o640

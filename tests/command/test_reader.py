@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import doctest
 import re
 from functools import reduce
 from operator import add
-from types import ModuleType
 
 import pytest
 from langchain_core.messages import AIMessage
@@ -15,7 +13,6 @@ from llama_index.core.llms import ChatMessage, CompletionResponse
 
 from selfroute import prompts
 from selfroute_workbench.demo import reader, with_langchain, with_llamaindex
-from selfroute_workbench.demo.sentences import pick, split_sentences
 
 MINUTES = """\
 # Minutes of the Allotment Society
@@ -64,27 +61,6 @@ def test_it_answers_with_the_nearest_sentence_or_declines_and_gives_the_numbers_
     assert re.fullmatch(expected, reply.text), reply.text
 
 
-def test_the_threshold_decides_and_the_refusal_can_be_another_word() -> None:
-    replies = [reader.reply(prompt(WHO_WON), threshold=limit).text for limit in (0.0, 1.01)]
-    assert replies == [WON, "unanswerable"]
-    assert reader.reply(f"A text.\n\nQuestion: {MORTGAGE}\nAnswer:", refusal="PASS").text == "PASS"
-    assert reader.reply(prompt(INSTRUCTION), threshold=0).text in list(split_sentences(MINUTES))
-
-
-def test_a_rare_word_that_is_shared_counts_for_more() -> None:
-    text = "The pump is old. The pump is green. The pump is heavy. A heron sat down."
-    found = pick("Where did the heron see a pump?", text)
-    assert found is not None
-    assert found.text == "A heron sat down."
-    assert 0.3 < found.share < 1
-
-
-def test_it_counts_a_quarter_of_the_characters() -> None:
-    asked = prompt(MORTGAGE)
-    reply = reader.reply(asked)
-    assert (reply.input_tokens, reply.output_tokens) == (-(-len(asked) // 4), 3)
-
-
 QUESTIONS = pytest.mark.parametrize("question", [WHO_WON, MORTGAGE])
 
 
@@ -124,37 +100,3 @@ def test_a_model_of_llamaindex_answers_like_the_reader_whole_and_streamed(questi
     assert [chunk.delta for chunk in chunks if chunk.delta] == expected.words
     assert llm.chat([ChatMessage(asked)]).message.content == expected.text
     assert llm.metadata.model_name == "extractive-reader"
-
-
-def test_a_model_has_the_threshold_and_the_refusal_of_its_fields() -> None:
-    asked = prompt(WHO_WON)
-    far = {"threshold": 1.01, "refusal": "PASS"}
-    assert with_langchain.ExtractiveReader(**far).invoke(asked).text == "PASS"
-    assert with_llamaindex.ExtractiveReader(**far).complete(asked).text == "PASS"
-
-
-@pytest.mark.parametrize("module", [with_langchain, with_llamaindex], ids=lambda module: module.__name__)
-def test_the_example_of_a_model_runs(module: ModuleType) -> None:
-    ran = doctest.testmod(module)
-    assert ran.attempted
-    assert not ran.failed
-
-
-def test_sentences_are_without_line_breaks_emphasis_and_headings() -> None:
-    assert list(split_sentences(MINUTES)) == [
-        "The new pump was fitted by Marten Hale on Friday, and it cost 240 pounds.",
-        "He was thanked for his work.",
-        "Two hives stand behind the shed.",
-        "The marrow competition was won by Ida Brandt.",
-    ]
-
-
-def test_items_of_a_list_and_rows_of_a_table_stay_apart() -> None:
-    items = "Tools:\n\n- one very old spade\n- a rake with\n  nine teeth"
-    listed = f"{items}\n\n| tool | price |\n|---|---|\n| spade | four pounds |"
-    assert list(split_sentences(listed)) == [
-        "one very old spade",
-        "a rake with nine teeth",
-        "tool | price",
-        "spade | four pounds",
-    ]

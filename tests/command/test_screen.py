@@ -7,15 +7,11 @@ from io import StringIO
 from typing import Any
 
 import pytest
-from langchain_core.documents import Document
-from rich.cells import cell_len
 
 from selfroute.answerability import ANSWERED, EMPTY, NO_PASSAGES, STARTED, Verdict
-from selfroute.citations import Citation
-from selfroute.documents.label import Label
 from selfroute.usage import Entry, Ledger, StepUsage, Usage
 from selfroute_workbench.command.answers import show_reasons
-from selfroute_workbench.command.citing import FileCitation, FileRead, FileSection, files_read, in_files
+from selfroute_workbench.command.citing import FileRead, FileSection
 from selfroute_workbench.command.demo_answers import DemoAnswer, totals
 from selfroute_workbench.command.demo_screen import show_demo_answer, show_totals
 from selfroute_workbench.command.models import Models
@@ -71,7 +67,7 @@ def test_a_reason_says_what_was_read_and_what_was_not(
     read = [FileRead("a.md", trimmed=False)] if usage.long_context else SECTIONS if usage.sections else []
     output = Output("?", "!", route_of(usage), answerable, verdict.as_dict(), usage.as_dict(), [], read)
     stream = StringIO()
-    show_reasons(open_console(stream), output, models=MODELS, texts=TEXTS, with_passages=False)
+    show_reasons(open_console(stream), output, models=MODELS, texts=TEXTS)
     why, _, tokens = " ".join(stream.getvalue().split()).partition(" Tokens ")
     why, *places = why.split(" Sections ")
     assert told in why
@@ -81,75 +77,10 @@ def test_a_reason_says_what_was_read_and_what_was_not(
         assert (f"{step} " in tokens.partition(" Read ")[0]) is (step.replace(" ", "_") in usage.steps)
 
 
-LINE = (
-    "The gauge was read each day by the keeper of the light, whether or not there was a gale, and in the gale of the "
-    "spring the bell was lost."
-)
-CUT = "The gauge was read each day by the keeper of the light, whether or not there was a gale, and in the…"
-END = "…per of the light, whether or not there was a gale, and in the gale of the spring the bell was lost."
 # The answer, the sentence, and what is shown of it in a terminal of 60 characters.
-SHOWN = {
-    "short": ("Seven.", "It leaves at\n seven.", "It leaves at seven."),
-    "at the beginning": ("The gauge", LINE, CUT),
-    "at the end": ("the bell", LINE, END),
-    "no word of it": ("Nobody", LINE, CUT),
-    "control characters": ("Seven", "At \x1b[31mseven\x07.", "At [31mseven."),
-    "of an expression": ("(.*[", "It is (.*[.", "It is (.*[."),
-    "Chinese": ("七点", "渡轮七点开。", "渡轮七点开。"),
-}
 
 
-@pytest.mark.parametrize(("answer", "sentence", "shown"), SHOWN.values(), ids=SHOWN)
-def test_of_a_sentence_that_is_cited_the_part_with_the_answer_is_shown(answer: str, sentence: str, shown: str) -> None:
-    stream = StringIO()
-    console = open_console(stream)
-    console.width = 60
-    cited = [FileCitation("a.md", 1_200, 34_567, 40_000, sentence, 0.9)] * 2
-    output = Output("?", answer, "rag", True, ANSWERED.as_dict(), DRAFT.as_dict(), [], [], cited)
-    show_reasons(console, output, models=MODELS, texts=TEXTS, with_passages=False)
-    told = " ".join(stream.getvalue().split())
-    place = "a, line 1,200, character 34,567"
-    assert told.startswith(f"Where {place} {shown} {place} {shown} Why ")
-    assert all(cell_len(line) <= 60 for line in stream.getvalue().splitlines())
-
-
-TWICE = "Tea.\n\n\nThe bell\nrang. Then the bell rang. Tea.\n\nThe bell rang."
 # The metadata of the text in which the citation stands, its offset there, and the offset in the file.
-PLACES = {
-    "passage": ({"start_index": 7}, 0, 7),
-    "passage with the sentence twice": ({"start_index": 30}, 18, 48),
-    "document": ({"selfroute": Label({"trimmed": False}, length=0), "start_index": 40}, 5, 7),
-    "trimmed document": ({"selfroute": Label({"trimmed": True, "read": [36, 50]}, length=0)}, 10, 48),
-    "passage with somebody else's label": ({"selfroute": {"read": [36, 50]}, "start_index": 7}, 0, 7),
-}
-
-
-@pytest.mark.parametrize(("metadata", "start", "expected"), PLACES.values(), ids=PLACES)
-def test_a_citation_has_the_offset_of_what_was_read(metadata: dict[str, Any], start: int, expected: int) -> None:
-    said = Citation(document=1, source="?", start=start, end=start + 14, text="The bell rang.", score=0.5)
-    context = [{"source": "other"}, {"source": "a.md", **metadata}]
-    texts = {name: Text(name, TWICE) for name in ("a.md", "other")}
-    [found] = in_files([said], context, texts)
-    assert (found.source, found.start, found.score) == ("a.md", expected, 0.5)
-    assert found.text == TWICE[found.start : found.end]
-    assert found.line == TWICE[:expected].count("\n") + 1
-    assert in_files([{**said, "text": "The bell fell."}], context, texts) == []
-
-
-def test_sections_are_told_by_their_places_in_the_files() -> None:
-    """White space may have been lost on the way to the store, and a sentence may stand in a file twice."""
-    texts = {"a.md": Text("a.md", TWICE, pages=(0, 36)), "b.md": Text("b.md", "A bell.")}
-
-    def section(source: str, text: str, start: int) -> Document:
-        place = Label({"start": start, "end": start + len(text)}, length=len(text))
-        return Document(text, metadata={"source": source, "selfroute": place})
-
-    context = [section("a.md", "The bell\nrang. Then", 7), section("a.md", "Tea.\nThe bell rang.", 40)]
-    [of_a, of_b] = files_read("sections", [*context, section("b.md", "A bell.", 0)], texts)
-    assert (of_a.source, of_b.source) == ("a.md", "b.md")
-    assert of_a.sections == [FileSection(7, 26, 1), FileSection(42, len(TWICE), 2)]
-    assert of_b.sections == [FileSection(0, 7)]
-    assert files_read("rag", context, texts) == []
 
 
 WAYS: dict[str, dict[str, Any]] = {

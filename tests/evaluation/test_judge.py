@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +11,7 @@ import pytest
 
 import both_parts
 from both_parts import COMPLETION, HOSTS
-from evaluation_parts import STRATEGIES, evaluate, kept
+from evaluation_parts import evaluate, kept
 from judge_parts import grade, is_judging, read
 from look_parts import a_look, a_question
 from scenarios import WHOLE
@@ -31,7 +29,7 @@ CHAIR, TEA, UNASKED = "Who chaired the meeting?", "What was served?", "Who left 
 QUESTIONS = [
     {"question": CHAIR, "answers": ["Ms Okafor"]},
     {"question": TEA, "answers": ["tea and cake"]},
-    {"question": UNASKED, "answers": [], "metric": "squad_f1"},
+    {"question": UNASKED, "answers": []},
 ]
 DRAFTS = {CHAIR: "unanswerable", TEA: "Tea", UNASKED: "unanswerable"}
 FINALS = {CHAIR: "Ms Okafor did.", TEA: "tea and cake", UNASKED: "Mr Lin"}
@@ -66,11 +64,6 @@ def pipeline(where: str = LANGCHAIN, **script: Any) -> tuple[Any, Any]:
     return made.asked, made.model
 
 
-def judge_of(where: str = LANGCHAIN, *, label: str) -> Any:
-    """Another model that judges."""
-    return both_parts.model(where, draft=answer, final=answer, label=label)
-
-
 def judged(done: Evaluation) -> dict[tuple[str, str], Any]:
     return {(one.key[1], one.strategy): (one.judged, one.shown.judged_by) for one in done.results}
 
@@ -90,64 +83,6 @@ def test_all_answers_to_a_question_are_judged_in_one_call_and_what_a_rule_decide
     assert len(judging(model)) == 2
 
 
-@pytest.mark.parametrize("judging_where", [LANGCHAIN, LLAMAINDEX])
-@both
-def test_another_model_judges_if_it_is_given(where: str, judging_where: str) -> None:
-    asked, model = pipeline(where)
-    judge = judge_of(judging_where, label="judge")
-    done = evaluate(asked, QUESTIONS, judge=judge)
-    assert judged(done) == JUDGED
-    assert (len(judging(model)), len(judging(judge)), len(judge.calls)) == (0, 2, 2)
-    assert done.settings["judge"]["model"] == "judge"
-
-
-def test_the_judge_sees_no_strategy_and_their_order_changes_nothing() -> None:
-    prompts = set()
-    for order in permutations(STRATEGIES):
-        asked, model = pipeline()
-        assert judged(evaluate(asked, QUESTIONS, judge=True, strategies=order)) == JUDGED
-        prompts.add(tuple(sorted(judging(model))))
-        assert not any(name in prompt for prompt in judging(model) for name in ("rag", "long_context", "self_route"))
-    assert len(prompts) == 1
-
-
-@dataclass(frozen=True)
-class Calls:
-    """What a judge was asked, and its tally of each reply."""
-
-    prompts: list[str]
-
-    def __call__(self, prompt: str) -> Tally:
-        self.prompts.append(prompt)
-        tally = Tally(whole=True)
-        tally.text.append(grade(prompt))
-        return tally
-
-
-def model_judge() -> tuple[ModelJudge, Calls]:
-    calls = Calls([])
-    return ModelJudge(Asker(calls, Replies(), model=PricedModel("gpt-4o", "openai"))), calls
-
-
-@pytest.mark.parametrize(
-    ("references", "declined", "judged", "asked"),
-    [
-        (["tea and cake"], False, [1.0, 0.5, 0.0], ["Tea", "coffee", "tea and cake"]),
-        (["tea and cake"], True, [0.0, 0.5, 0.0], ["Tea", "coffee"]),
-        ([], False, [0.0, 0.0, 0.0], None),
-    ],
-)
-def test_only_what_no_rule_decides_is_asked(
-    references: list[str], declined: bool, judged: list[float], asked: list[str] | None
-) -> None:
-    first = a_look("rag", "unanswerable" if declined else "tea and cake", declined=declined)
-    judge, calls = model_judge()
-    looks = [first, a_look("graded", "Tea"), a_look("graded_sections", "coffee"), a_look("sections", " coffee\n")]
-    found = [each.judged for each in judge.grade(a_question(answers=tuple(references)), looks)]
-    assert found == [*judged, judged[-1]], "equal answers are graded once"
-    assert [sorted(read(prompt).answers.values()) for prompt in calls.prompts] == ([asked] if asked else [])
-
-
 def test_what_the_judge_took_is_reported_also_when_it_was_kept(tmp_path: Path) -> None:
     asked, _ = pipeline(usage=True)
     run = {"judge": True, "judge_priced_as": "openai:gpt-4", "folder": tmp_path}
@@ -157,51 +92,7 @@ def test_what_the_judge_took_is_reported_also_when_it_was_kept(tmp_path: Path) -
     assert evaluate(asked, QUESTIONS, **run).settings["judge"] == about
 
 
-def test_without_a_judge_nobody_is_asked() -> None:
-    asked, model = pipeline()
-    done = evaluate(asked, QUESTIONS)
-    assert {one.judged for one in done.results} == {None}
-    assert not judging(model)
-    assert "judge" not in done.settings
-
-
 # --- kept and paid once ------------------------------------------------------------------------------------------
-
-
-@both
-def test_a_judges_replies_are_kept(where: str, tmp_path: Path) -> None:
-    first = evaluate(pipeline(where)[0], QUESTIONS, judge=True, folder=tmp_path)
-    silent, model = pipeline(where, draft=None, final=None)
-    assert evaluate(silent, QUESTIONS, judge=True, folder=tmp_path).results == first.results
-    assert model.calls == []
-    assert [row["step"] for row in kept(tmp_path)].count("judge") == 2
-
-
-def test_a_judge_can_be_added_to_a_finished_run_and_changed(tmp_path: Path) -> None:
-    evaluate(pipeline()[0], QUESTIONS, folder=tmp_path, name="mine")
-    for label in ("one", "another"):
-        silent, model = pipeline(draft=None, final=None)
-        judge = judge_of(label=label)
-        assert judged(evaluate(silent, QUESTIONS, judge=judge, folder=tmp_path, name="mine")) == JUDGED
-        assert (len(model.calls), len(judging(judge))) == (0, 2)
-
-
-class Killed(BaseException):
-    """The process ends."""
-
-
-def test_a_killed_run_goes_on_with_the_rest(tmp_path: Path) -> None:
-    def dying(prompt: str) -> tuple[str, ...]:
-        if is_judging(prompt) and TEA in prompt:
-            raise Killed
-        return answer(prompt)
-
-    with pytest.raises(Killed):
-        evaluate(pipeline(draft=dying)[0], QUESTIONS, judge=True, folder=tmp_path, concurrency=1)
-    asked, model = pipeline()
-    done = evaluate(asked, QUESTIONS, judge=True, folder=tmp_path, concurrency=1)
-    assert judged(done) == JUDGED
-    assert [read(prompt).question for prompt in judging(model)] == [TEA]
 
 
 def test_a_question_that_a_strategy_did_not_finish_is_not_judged_yet(tmp_path: Path) -> None:
@@ -254,18 +145,18 @@ def test_a_reply_that_cannot_be_read_is_asked_for_once_more_then_reported_and_ne
 
 @pytest.mark.parametrize("finish_reason", ["length", "content_filter"])
 def test_a_judge_that_gives_no_reply_says_why(finish_reason: str) -> None:
-    calls = Calls([])
+    asked: list[str] = []
 
     def silent(prompt: str) -> Tally:
-        tally = calls(prompt)
-        tally.text.clear()
+        asked.append(prompt)
+        tally = Tally(whole=True)
         tally.counts, tally.ended = StepUsage(9, 0), Ending(finish_reason)
         return tally
 
     broken = ModelJudge(Asker(silent, Replies(), model=PricedModel("gpt-4o", "openai")))
     with pytest.raises(NoReplyError, match=f"the judge step got no reply .* {finish_reason}"):
         broken.grade(a_question(answers=("seven",)), [a_look(answer="eight")])
-    assert len(calls.prompts) == 1
+    assert len(asked) == 1
 
 
 def test_an_error_of_the_judge_is_reported_and_a_judge_that_only_fails_ends_the_run() -> None:
@@ -286,13 +177,6 @@ def test_an_error_of_the_judge_is_reported_and_a_judge_that_only_fails_ends_the_
 # --- what it costs -----------------------------------------------------------------------------------------------
 
 
-def test_a_judge_without_a_price_is_refused_before_anything_is_asked_if_there_is_a_cap() -> None:
-    asked, model = pipeline(priced_as="openai:gpt-4o-mini")
-    with pytest.raises(ConfigurationError, match=r"no price is known.*judge_priced_as='provider:name'"):
-        evaluate(asked, QUESTIONS, judge=judge_of(label="nobody-knows-me"), max_cost=1)
-    assert model.calls == []
-
-
 def test_the_cap_holds_for_the_judge_too_and_the_next_run_goes_on(tmp_path: Path) -> None:
     chain, _ = pipeline(usage=True, priced_as="openai:gpt-4o-mini")
     dear = {"judge": True, "judge_priced_as": "openai:gpt-4", "folder": tmp_path, "concurrency": 1}
@@ -311,7 +195,6 @@ def test_the_cap_holds_for_the_judge_too_and_the_next_run_goes_on(tmp_path: Path
     [
         ({"judge": "openai:gpt-4o"}, "judge takes True, a model of LangChain or an LLM of LlamaIndex, not a str"),
         ({"judge_priced_as": "openai:gpt-4o"}, "judge_priced_as needs a judge"),
-        ({"grades": "grades.jsonl"}, "grades needs a judge"),
         ({"judge": True, "judge_priced_as": "gpt-4o"}, "judge_priced_as must be 'provider:name'"),
     ],
 )

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge_parts import grade, read
+from judge_parts import read
 from look_parts import a_look, a_question
 from selfroute_workbench.evaluation.judging import Sheet, decline_is_right, grade_by_rule, grades_in
 
@@ -26,13 +26,6 @@ HOSTILE = {
 }
 
 
-def test_each_answer_is_shown_once_whoever_gave_it() -> None:
-    sheet = Sheet.of(QUESTION, ["Mr Lin", "Ms Okafor", " Mr Lin\n", "<think>Who?</think>Ms Okafor"])
-    assert sorted(sheet.candidates) == ["Mr Lin", "Ms Okafor"]
-    assert sorted(read(sheet.prompt).answers.values()) == ["Mr Lin", "Ms Okafor"]
-    assert read(sheet.prompt).references == ["Ms Okafor", "Okafor"]
-
-
 def test_the_order_tells_nothing_of_the_strategies_and_is_the_same_in_every_run() -> None:
     answers = list(string.ascii_lowercase)
     order = Sheet.of(QUESTION, answers).candidates
@@ -42,12 +35,6 @@ def test_the_order_tells_nothing_of_the_strategies_and_is_the_same_in_every_run(
     assert Sheet.of(replace(QUESTION, id="other"), answers).candidates != order
     first = {Sheet.of(replace(QUESTION, id=str(n)), ["a", "b", "c"]).candidates[0] for n in range(40)}
     assert first == {"a", "b", "c"}
-
-
-@given(st.lists(st.sampled_from(["Ms Okafor", "Okafor, at noon", "Ms Lin", "nobody"]), min_size=1), st.integers())
-def test_shuffling_changes_no_grade(answers: list[str], seed: int) -> None:
-    one, other = Sheet.of(QUESTION, answers), Sheet.of(QUESTION, answers, seed=seed)
-    assert one.read(grade(one.prompt)) == other.read(grade(other.prompt))
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
@@ -64,11 +51,6 @@ def test_what_is_shown_is_read_back_as_it_was(question: str, reference: str, ans
     shown = replace(QUESTION, question=question, answers=(f"x{reference}",))
     asked = read(Sheet(shown, (answer,)).prompt)
     assert (asked.question, asked.references, asked.answers) == (question, [f"x{reference}"], {1: answer})
-
-
-def test_options_are_shown() -> None:
-    question = a_question(answers=("the harbour", "B"), choices=("the town", "the harbour"), metric="choice")
-    assert r'{"options": "A. the town\nB. the harbour"}' in Sheet.of(question, ["B"]).prompt
 
 
 @pytest.mark.parametrize(
@@ -106,12 +88,6 @@ def test_a_reply_is_one_grade_for_each_answer_or_nothing(reply: str, grades: lis
     assert grades_in(reply, 3) == grades
 
 
-@given(st.text())
-def test_any_reply_can_be_tried(reply: str) -> None:
-    found = grades_in(reply, 1)
-    assert found is None or found[0] in (1, 0.5, 0)
-
-
 @pytest.mark.parametrize(
     ("references", "answered", "grade"),
     [
@@ -133,12 +109,6 @@ def test_declines_and_answers_to_what_has_none_are_graded_by_rule(
     assert grade_by_rule(question, a_look(declined=not answered)) == grade
     if not answered:
         assert decline_is_right(question) is bool(grade)
-
-
-def test_an_option_that_says_that_the_text_does_not_tell_is_an_answer() -> None:
-    question = a_question(answers=("The text does not say", "B"), choices=("at noon", "The text does not say"))
-    assert grade_by_rule(question, a_look()) is None
-    assert grade_by_rule(question, a_look(declined=True)) == 0
 
 
 @pytest.mark.parametrize(

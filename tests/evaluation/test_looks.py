@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,13 +14,10 @@ import langchain_parts
 import llamaindex_parts
 from both_parts import HOSTS, Pipeline, each_host
 from scenarios import FINAL, FOUND, QUESTION
-from selfroute.errors import ConfigurationError
 from selfroute.usage.tokens import count_tokens
 from selfroute_workbench.evaluation.evaluating import evaluate
 from selfroute_workbench.evaluation.looks import STRATEGIES
-from selfroute_workbench.evaluation.replies_file import FILE
 from selfroute_workbench.evaluation.results import Evaluation
-from structured_parts import Calling, Reporting
 
 ONE = [{"question": QUESTION, "answers": ["Ms Okafor"]}]
 TEXTS = [f"Passage {number} of the minutes." for number in range(20)]
@@ -48,14 +43,6 @@ class ScriptedNodes(ByEnd, llamaindex_parts.ScriptedLLM):
     """The same for LlamaIndex."""
 
 
-class Reports(ByEnd, Reporting):
-    """Fills in forms."""
-
-
-class Calls(ByEnd, Calling):
-    """The same for LlamaIndex."""
-
-
 @dataclass(frozen=True)
 class Replies:
     """What a model writes: as the plain draft, as the graded one, and to sections after each."""
@@ -75,7 +62,6 @@ class Replies:
 
 
 MODELS = {LANGCHAIN: Scripted, LLAMAINDEX: ScriptedNodes}
-REPORTING = {LANGCHAIN: Reports, LLAMAINDEX: Calls}
 
 
 def make(where: str, replies: Any, *, models: Any = MODELS, passages: int = 20, **fields: Any) -> Pipeline:
@@ -187,14 +173,6 @@ def test_looks_hold_what_no_strategy_showed(where: str) -> None:
     assert "Ms Okafor" not in {each.answer for each in done.results if each.strategy == "graded_sections"}
 
 
-@each_host
-def test_a_doubted_draft_is_read_to_its_end(where: str) -> None:
-    done = _all(make(where, Replies(graded="80 3\nMr Lin, who had come by train")), strategies=["graded"])
-    look, whole = done.looks
-    assert (look.step, look.answer, look.confidence) == ("graded", "Mr Lin, who had come by train", 3)
-    assert (look.output_tokens, whole.step) == (9, "long_context")
-
-
 LIVE: dict[str, dict[str, Any]] = {
     "rag": {"max_documents": 0},
     "self_route": {},
@@ -256,13 +234,6 @@ def test_nothing_retrieved_is_a_look_that_declined_and_cost_nothing(where: str) 
 
 
 @each_host
-def test_where_sections_would_save_little_the_documents_follow_and_there_is_no_look(where: str) -> None:
-    done = _all(make(where, Replies(sections="asked", graded_sections="asked"), sections=40_000))
-    assert _routes(done)["sections"] == _routes(done)["graded_sections"] == ("long_context", FOUND)
-    assert {each.step for each in done.looks} == {"rag", "graded", "long_context"}
-
-
-@each_host
 def test_each_reading_of_sections_is_a_look(where: str) -> None:
     given = iter(["unanswerable", "Ms Ito"])
     replies = Replies(plain="unanswerable")
@@ -284,35 +255,6 @@ def test_each_reading_of_sections_is_a_look(where: str) -> None:
 
 
 @each_host
-def test_a_second_run_pays_nothing_and_finds_the_same(where: str, tmp_path: Path) -> None:
-    first = _all(make(where, Replies()), folder=tmp_path)
-    again = make(where, Replies(plain="asked", graded="asked", sections="asked", graded_sections="asked"))
-    second = _all(again, folder=tmp_path)
-    assert again.model.calls == []
-    assert (first.results, first.looks) == (second.results, second.looks)
-    kept = [json.loads(line) for line in (tmp_path / FILE).read_text().splitlines()]
-    assert [row["step"] for row in kept if "text" in row] == ["rag", "sections", "rag", "sections", "long_context"]
-    assert {tuple(row["question"]) for row in kept} == {("questions", "1")}
-
-
-OWN = {
-    "text": {},
-    "graded": {"answerability": "graded", "doubt_below": 10, "stop_below": 90},
-    "sections": {"sections": 1_000},
-    "sections only": {"sections": 1_000, "max_documents": 0},
-    "a policy": {"escalation": lambda _: False},
-    "documents first": {"start": "long_context"},
-}
-
-
-@each_host
-@pytest.mark.parametrize("own", OWN.values(), ids=OWN)
-def test_plain_strategies_are_the_published_ones_whatever_the_pipeline_does(where: str, own: Any) -> None:
-    routes = _routes(_all(make(where, Replies(), **own), strategies=["rag", "self_route"]))
-    assert routes == {"rag": ("rag", "unanswerable"), "self_route": ("long_context", FOUND)}
-
-
-@each_host
 def test_bounds_and_sections_are_the_pipelines_own(where: str) -> None:
     own = {"answerability": "graded", "doubt_below": (30, 70), "stop_below": 90, "sections": 1_000}
     pipeline = make(where, Replies(graded="80 20\nMr Lin", graded_sections="69\nMr Tan"), **own)
@@ -329,68 +271,3 @@ def test_bounds_and_sections_are_the_pipelines_own(where: str) -> None:
     }
     sure = make(where, Replies(graded="80 30\nMr Lin"), **own)
     assert _routes(_all(sure))["graded_sections"] == ("rag", "Mr Lin"), "30 is not in doubt in a draft"
-
-
-@each_host
-def test_a_prompt_of_ones_own_has_to_ask_for_numbers(where: str) -> None:
-    pipeline = make(where, Replies(), rag_prompt=both_parts.template(where, "Answer. " + "{context} {question}"))
-    with pytest.raises(ConfigurationError, match="two numbers"):
-        _all(pipeline)
-    assert pipeline.model.calls == []
-    assert _routes(_all(pipeline, strategies=["sections"]))["sections"] == ("long_context", FOUND)
-
-
-@each_host
-def test_the_numbers_that_a_prompt_of_ones_own_asks_for_are_passed_over_without_bounds(where: str) -> None:
-    prompt = both_parts.template(where, f"{GRADED_ASKS} from 0 to 100. " + "{context} {question}")
-    pipeline = make(where, Replies(), rag_prompt=prompt, answerability="graded")
-    routes = _routes(_all(pipeline))
-    assert (routes["rag"], routes["self_route"]) == (("rag", "Mr Lin"), ("rag", "Mr Lin"))
-    assert routes["graded"] == ("long_context", FOUND)
-
-
-@each_host
-def test_only_what_the_draft_reads_is_kept_as_its_passages(where: str) -> None:
-    done = _all(make(where, Replies(), draft_passages=2), strategies=["sections"])
-    assert [one.text for one in done.results[0].passages] == TEXTS[:2]
-
-
-def _report(**fields: Any) -> str:
-    return json.dumps({"answerable": True, **fields})
-
-
-def test_the_replies_of_an_earlier_attempt_are_in_no_look() -> None:
-    made = make(LANGCHAIN, Replies(), sections=(1_000, 3_000))
-    once = _all(made, strategies=["sections"])
-    made.model.failures = {"long_context": [None, ConnectionError("the line went dead")]}
-    twice = _all(made.asked.with_retry(stop_after_attempt=2, wait_exponential_jitter=False), strategies=["sections"])
-    assert (twice.looks, twice.results) == (once.looks, once.results)
-
-
-@each_host
-def test_structured_reports_are_kept_with_the_numbers_that_each_step_is_asked_for(where: str, tmp_path: Path) -> None:
-    script = [
-        _report(answer="Mr Lin"),
-        _report(answer="Mr Tan", prospect=80, confidence=20),
-        _report(answer="Ms Ito", confidence=60),
-    ]
-
-    def look(replies: list[str]) -> Evaluation:
-        left = iter(replies)
-        pipeline = make(where, lambda _: (next(left),), models=REPORTING, answerability="structured")
-        pipeline.model.final = (_report(answer=FOUND),)
-        return _all(pipeline, strategies=["rag", "graded", "graded_sections"], folder=tmp_path, name="structured")
-
-    done = look(script)
-    assert _routes(done) == {
-        "rag": ("rag", "Mr Lin"),
-        "graded": ("long_context", FOUND),
-        "graded_sections": ("sections", "Ms Ito"),
-    }
-    assert {each.step: (each.answer, each.prospect, each.confidence) for each in done.looks} == {
-        "rag": ("Mr Lin", None, None),
-        "graded": ("Mr Tan", 80, 20),
-        "graded_sections": ("Ms Ito", None, 60),
-        "long_context": (FOUND, None, None),
-    }
-    assert look([]).looks == done.looks

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from decimal import Decimal
@@ -10,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.runnables import ConfigurableField, RunnableLambda, RunnablePassthrough
 from langchain_google_genai import ChatGoogleGenerativeAI
 from langchain_openai import ChatOpenAI
 from llama_index.core import Document
@@ -20,12 +18,11 @@ from llama_index.llms.google_genai import GoogleGenAI
 from llama_index.llms.openai_like import OpenAILike
 
 import both_parts
-import langchain_parts
 import llamaindex_parts
 from both_parts import COMPLETION, HOSTS, Pipeline, each_host, is_langchain, pipeline_for
 from evaluation_parts import STRATEGIES, evaluate, kept
-from langchain_selfroute import SelfRouteChain, SelfRouteLedger
-from llamaindex_parts import ScriptedLLM, an_engine
+from langchain_selfroute import SelfRouteLedger
+from llamaindex_parts import an_engine
 from llamaindex_selfroute import SelfRouteQueryEngine, StoredDocuments
 from llamaindex_stores_parts import declining, only, simple, split
 from loopback import LoopbackServer, Reply, Request
@@ -33,19 +30,11 @@ from scenarios import DECLINED, FINAL, FOUND, NOTHING_RETRIEVED, PASSAGE_TEXTS, 
 from selfroute.errors import ConfigurationError
 from selfroute_workbench.evaluation.replies_file import FILE
 from selfroute_workbench.evaluation.results import Evaluation
-from structured_parts import Calling, Reporting
 
 pytestmark = pytest.mark.usefixtures("frozen")
 
 KEY = "sk-proj-0123456789abcdefghijklmnop"
 ONE = [{"question": QUESTION, "answers": ["Ms Okafor"]}]
-
-
-REPORT = json.dumps({"answerable": True, "answer": "Ms Okafor."})
-NO_REPORT = json.dumps({"answerable": False, "answer": ""})
-
-
-Scripted = langchain_parts.ScriptedModel
 
 
 def _chat_openai(server: LoopbackServer, **options: Any) -> ChatOpenAI:
@@ -71,7 +60,6 @@ def _google_genai(server: LoopbackServer, **options: Any) -> GoogleGenAI:
 
 LANGCHAIN, LLAMAINDEX = HOSTS
 OPENAI = {LANGCHAIN: _chat_openai, LLAMAINDEX: _openai_like}
-REPORTS = {LANGCHAIN: Reporting, LLAMAINDEX: Calling}
 everywhere = pytest.mark.parametrize("where", [LANGCHAIN, LLAMAINDEX, COMPLETION[0], "llamaindex stream"])
 
 
@@ -118,143 +106,6 @@ def test_both_frameworks_come_to_the_same(scenario: Scenario, usage: bool) -> No
     assert chain == engine
 
 
-@everywhere
-def test_what_is_evaluated_stays_as_it_was(where: str) -> None:
-    pipeline, fresh = over(where, DECLINED), over(where, DECLINED)
-    before, parts = dict(vars(pipeline.asked)), dict(vars(pipeline.holder))
-    evaluate(pipeline, ONE)
-    assert {name: value for name, value in vars(pipeline.asked).items() if name in before} == before
-    assert {name: value for name, value in vars(pipeline.holder).items() if name in parts} == parts
-    calls = len(pipeline.model.calls)
-    assert ask(pipeline) == ask(fresh)
-    assert len(pipeline.model.calls) == calls + 2
-
-
-@everywhere
-def test_an_interrupted_run_asks_for_the_rest(where: str, tmp_path: Path) -> None:
-    failing = over(where, DECLINED, failures={"long_context": [TimeoutError("too slow")] * 2})
-    broken = evaluate(failing, ONE, folder=tmp_path)
-    assert [one.step for one in broken.failures] == ["long_context"]
-    assert [one.strategy for one in broken.results] == ["rag"]
-    assert "too slow" in broken.failures[0].error
-    resumed = over(where, DECLINED, draft=None)
-    by = _by_strategy(evaluate(resumed, ONE, folder=tmp_path))
-    assert resumed.model.steps == ["long_context"]
-    assert by["self_route"].answer == FOUND
-
-
-DIFFERENT: dict[str, dict[str, Any]] = {
-    "another model": {"label": "another"},
-    "another refusal": {"refusal": "no idea"},
-    "other passages": {"retriever": 1},
-}
-
-
-@each_host
-@pytest.mark.parametrize("change", DIFFERENT.values(), ids=DIFFERENT)
-def test_what_differs_is_asked_for_itself(where: str, change: dict[str, Any], tmp_path: Path) -> None:
-    evaluate(over(where, PLAIN), ONE, folder=tmp_path, strategies=["rag"])
-    if "retriever" in change:
-        change = {"retriever": both_parts.retriever(where, PASSAGE_TEXTS[:1])}
-    again = over(where, PLAIN, **change)
-    evaluate(again, ONE, folder=tmp_path, strategies=["rag"])
-    assert again.model.steps == ["rag"]
-
-
-REPORTING = {
-    "langchain": (LANGCHAIN, Reporting),
-    "llamaindex": (LLAMAINDEX, Calling),
-    "llamaindex in words": (LLAMAINDEX, ScriptedLLM),
-}
-
-
-@pytest.mark.parametrize(("where", "kind"), REPORTING.values(), ids=REPORTING)
-@pytest.mark.parametrize("usage", [True, False], ids=["counted", "estimated"])
-def test_structured_replies_are_kept_too(where: str, kind: type[Any], usage: bool, tmp_path: Path) -> None:
-    script = {"draft": (NO_REPORT,), "final": (REPORT,), "usage": usage}
-
-    def pipeline(**options: Any) -> Any:
-        return both_parts.pipeline(where, llm=kind(**{**script, **options}), answerability="structured")
-
-    first = pipeline()
-    by = _by_strategy(evaluate(first, ONE, folder=tmp_path))
-    assert [by[name].answer for name in STRATEGIES] == ["unanswerable", "Ms Okafor.", "Ms Okafor."]
-    assert sorted(first.model.steps) == ["long_context", "rag"]
-    given = ask(pipeline())
-    if usage:
-        assert by["self_route"].input_tokens + by["self_route"].output_tokens == given["usage"]["total_tokens"]
-    second = pipeline(draft=None, final=None)
-    assert _by_strategy(evaluate(second, ONE, folder=tmp_path)) == by
-    other = pipeline(label="another")
-    evaluate(other, ONE, folder=tmp_path, strategies=["rag"])
-    assert other.model.steps == ["rag"]
-
-
-@each_host
-def test_a_structured_reply_is_no_reply_in_text(where: str, tmp_path: Path) -> None:
-    model = REPORTS[where](draft=(REPORT,), final=(REPORT,))
-    evaluate(
-        both_parts.pipeline(where, llm=model, answerability="structured"), ONE, folder=tmp_path, strategies=["rag"]
-    )
-    evaluate(both_parts.pipeline(where, llm=model), ONE, folder=tmp_path, strategies=["rag"])
-    assert model.steps == ["rag", "rag"]
-
-
-def _retrying(model: Any) -> Any:
-    return model.with_retry(stop_after_attempt=2, wait_exponential_jitter=False)
-
-
-WRAPPED: dict[str, Callable[[Any], Any]] = {
-    "bind": lambda model: model.bind(stop=["\n"]),
-    "config": lambda model: model.with_config(tags=["mine"]),
-    "retries": _retrying,
-    "fallbacks": lambda model: Scripted(
-        failures={"rag": [ValueError()] * 9, "long_context": [ValueError()] * 9}, draft=("x",), final=("x",)
-    ).with_fallbacks([model]),
-    "a sequence": lambda model: model | RunnablePassthrough(),
-    "configurable": lambda model: model.configurable_fields(label=ConfigurableField("label")),
-}
-
-
-@pytest.mark.parametrize("wrap", WRAPPED.values(), ids=WRAPPED)
-def test_a_wrapped_model_is_kept_as_it_is_wrapped(wrap: Callable[[Any], Any], tmp_path: Path) -> None:
-    def chain(model: Any) -> SelfRouteChain:
-        return langchain_parts.a_chain(llm=wrap(model))
-
-    model = Scripted(draft=("unanswerable",), final=FINAL, usage=True, label="m")
-    by = _by_strategy(evaluate(chain(model), ONE, folder=tmp_path))
-    assert sorted(model.steps) == ["long_context", "rag"]
-    given = chain(model.model_copy(update={"calls": []})).invoke(QUESTION)
-    total = by["self_route"].input_tokens + by["self_route"].output_tokens
-    assert (by["self_route"].answer, total) == (given["answer"], given["usage"]["total_tokens"])
-    silent = Scripted(label="m")
-    assert _by_strategy(evaluate(chain(silent), ONE, folder=tmp_path)) == by
-
-
-def test_a_function_is_kept_under_a_name(tmp_path: Path) -> None:
-    calls = []
-
-    def chain(reply: str) -> SelfRouteChain:
-        return langchain_parts.a_chain(llm=RunnableLambda(lambda prompt: calls.append(prompt) or reply))
-
-    with pytest.raises(ConfigurationError, match="give the pipeline a name"):
-        evaluate(chain("Ms Okafor"), ONE, folder=tmp_path)
-    assert not calls
-    for name, answers in (("one", "Ms Okafor"), ("one", "Mr Lin"), ("another", "Mr Lin")):
-        evaluate(chain(answers), ONE, folder=tmp_path, name=name, strategies=["rag"])
-    assert len(calls) == 2
-    assert _by_strategy(evaluate(chain("Ms Okafor"), ONE, strategies=["rag"]))["rag"].answer == "Ms Okafor"
-
-
-@each_host
-def test_two_models_are_two(where: str) -> None:
-    second = both_parts.model(where, draft=None, final=FINAL, label="second")
-    pipeline = both_parts.pipeline(where, draft=("unanswerable",), final=None, long_context_llm=second, label="first")
-    by = _by_strategy(evaluate(pipeline, ONE))
-    assert by["self_route"].answer == FOUND
-    assert (pipeline.model.steps, second.steps) == (["rag"], ["long_context"])
-
-
 def test_postprocessors_stay_and_passages_are_what_came_through() -> None:
     engine = an_engine(node_postprocessors=[SimilarityPostprocessor(similarity_cutoff=0.85)])
     one = _by_strategy(evaluate(engine, ONE, strategies=["self_route"]))["self_route"]
@@ -285,12 +136,6 @@ def test_a_filter_is_a_wall_in_every_strategy(own: bool) -> None:
     assert len(llm.calls) == 2
     assert all(f"{WHOLE} of a" in call.prompt for call in llm.calls)
     assert not any(f"{WHOLE} of b" in call.prompt for call in llm.calls)
-
-
-def test_the_events_of_retriever_and_model_are_there() -> None:
-    with llamaindex_parts.recorded() as recording:
-        evaluate(an_engine(callback_manager=recording.manager), ONE)
-    assert [recording.events.names.count(f"{name}StartEvent") for name in ("Retrieval", "LLMChat")] == [2, 2]
 
 
 @pytest.fixture
@@ -366,15 +211,6 @@ def test_what_is_not_a_pipeline_is_refused(given: Any) -> None:
         evaluate(given, ONE)
 
 
-@each_host
-def test_a_cap_holds(where: str, server: LoopbackServer, tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="no price is known"):
-        evaluate(over(where, PLAIN), ONE, max_cost=1)
-    done = evaluate(_over(where, server), ONE, folder=tmp_path, max_cost=0.000001)
-    assert (done.results, done.stopped is None, server.book) == ((), False, [])
-    assert not evaluate(_over(where, server), ONE, folder=tmp_path, max_cost=1).stopped
-
-
 @pytest.mark.parametrize(
     ("wrap", "stops"),
     [
@@ -399,12 +235,6 @@ def test_a_chain_is_evaluated_within_its_bindings(wrap: Callable[[Any, Any], Any
     if stops:
         assert [call.options["stop"] for call in given.llm.calls] == [["."], ["."]]
     assert given.llm.steps == ["rag", "long_context"]
-
-
-def test_a_retry_around_a_chain_is_one_in_an_evaluation_too() -> None:
-    failing = over(LANGCHAIN, DECLINED, failures={"rag": [ConnectionError("once")]}).asked
-    retried = failing.with_retry(wait_exponential_jitter=False, stop_after_attempt=2)
-    assert [one.route for one in evaluate(retried, ONE).results] == ["rag", "long_context", "long_context"]
 
 
 ENDS = [("content_filter", "", False), ("length", "", False), (None, "I cannot help.", False), (None, "", True)]

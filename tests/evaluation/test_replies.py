@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from selfroute.errors import ConfigurationError
 from selfroute.usage import Cost, prices
 from selfroute_workbench.evaluation.replies import Replies
-from selfroute_workbench.evaluation.replies_file import FILE, count_kept
+from selfroute_workbench.evaluation.replies_file import FILE
 from selfroute_workbench.evaluation.reply import Reply
 from selfroute_workbench.evaluation.spending import CostCapError, Price
 
@@ -50,21 +50,12 @@ def get(replies: Replies, prompt: object, model: PricedModel, price: Price = a_c
     return replies.get(["m", prompt], model, step="rag", price=price)
 
 
-def test_what_was_asked_once_is_not_asked_again() -> None:
-    replies, model = Replies(), PricedModel()
-    first = get(replies, "a", model)
-    assert get(replies, "a", model) == first
-    assert get(replies, "b", model).text == "reply 2"
-    assert (model.asked, replies.asked, replies.kept, replies.spending.spent) == (2, 2, 0, 2 * CENT)
-
-
 def test_a_later_run_in_the_same_folder_asks_only_what_is_new(tmp_path: Path) -> None:
     model = PricedModel()
     kept = [get(Replies(tmp_path), prompt, model) for prompt in "abc"]
     later = Replies(tmp_path)
     assert [get(later, prompt, model) for prompt in "abc"] == kept
     assert (later.kept, later.asked, model.asked, later.spending.spent) == (3, 0, 3, 3 * CENT)
-    assert count_kept(tmp_path) == 3
 
 
 @settings(max_examples=60)
@@ -85,25 +76,6 @@ def test_a_run_that_was_cut_off_anywhere_loses_at_most_the_line_it_was_writing(
     assert again.asked == len(texts) - whole
     rows = [json.loads(line) for line in (folder / FILE).read_bytes().split(b"\n") if line]
     assert sorted(row["text"] for row in rows if row.get("text") is not None and row["cost"] is None) == sorted(texts)
-
-
-def test_replies_keep_a_last_line_that_an_editor_left_without_its_end(tmp_path: Path) -> None:
-    model = PricedModel()
-    for prompt in "ab":
-        get(Replies(tmp_path), prompt, model)
-    (tmp_path / FILE).write_bytes((tmp_path / FILE).read_bytes().rstrip(b"\n"))
-    assert [get(Replies(tmp_path), prompt, model).text for prompt in "abc"] == ["reply 1", "reply 2", "reply 3"]
-    assert (model.asked, Replies(tmp_path).kept) == (3, 3)
-
-
-def test_replies_that_another_version_kept_with_more_or_less_are_taken(tmp_path: Path) -> None:
-    model = PricedModel()
-    get(Replies(tmp_path), "a", model)
-    row = json.loads((tmp_path / FILE).read_text().splitlines()[-1])
-    del row["seconds"], row["cached_tokens"]
-    (tmp_path / FILE).write_text(json.dumps({**row, "strange": 1}) + "\n")
-    assert get(Replies(tmp_path), "a", model).text == "reply 1"
-    assert model.asked == 1
 
 
 WELL = {"key": "k", "step": "rag", "text": "t", "input_tokens": 1, "output_tokens": 1}
@@ -226,16 +198,6 @@ def test_what_was_on_its_way_when_a_run_was_killed_counts_towards_the_cap(tmp_pa
     assert Replies(tmp_path).spending.spent == 4 * CENT
 
 
-@pytest.mark.parametrize("error", [TimeoutError("too slow"), KeyboardInterrupt()], ids=["an error", "Ctrl-C"])
-def test_what_failed_was_not_lost(tmp_path: Path, error: BaseException) -> None:
-    def fails() -> Reply:
-        raise error
-
-    with Replies(tmp_path) as replies, pytest.raises(type(error)):
-        replies.get("a", fails, step="rag", price=a_cent)
-    assert (Replies(tmp_path).spending.lost, Replies(tmp_path).spending.spent) == ([], 0)
-
-
 def test_replies_that_are_being_asked_for_count_towards_the_cap() -> None:
     replies, inside, done = Replies(max_cost=CENT), threading.Event(), threading.Event()
     get(replies, "the first of its kind, which all others wait for", PricedModel("0"), lambda _: Cost(Decimal(0)))
@@ -313,20 +275,6 @@ def test_a_reply_that_no_file_can_hold_as_it_is_is_kept_all_the_same(tmp_path: P
             reply = replies.get("a", lambda: Reply("yes \ud83d", model().input_tokens, 1), step="rag", price=a_cent)
             assert reply.text == "yes \ud83d"
     assert model.asked == 1
-
-
-def test_a_folder_that_can_not_be_used_says_so(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(ConfigurationError, match="cannot be kept in"):
-        Replies(tmp_path / "file")
-
-
-def test_a_reply_that_had_no_price_when_it_was_paid_has_one_as_soon_as_one_is_known() -> None:
-    paid = Reply("reply", 1_000_000, 0, model="a-name-of-the-gateway")
-    mini = prices.PricedModel("gpt-4o-mini", "openai")
-    assert paid.usage().cost.dollars is None
-    assert paid.usage(mini).cost.dollars == Decimal("0.15")
-    assert Reply("reply", 1, 1, cost="0.5").usage(mini).cost.dollars == Decimal("0.5")
 
 
 def test_a_model_without_a_name_is_kept_in_memory_alone_unless_it_is_given_one(tmp_path: Path) -> None:

@@ -9,15 +9,11 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import langchain_parts
-from lanes import examples
 from look_parts import a_question
 from scenarios import WHOLE
-from selfroute.errors import ConfigurationError, InputError
-from selfroute_workbench.evaluation.metrics import METRICS
+from selfroute.errors import InputError
 from selfroute_workbench.evaluation.questions import Question
 from selfroute_workbench.evaluation.replies import Replies
 from selfroute_workbench.evaluation.runs import Asked, ask_looks, in_turn, score_of
@@ -92,22 +88,12 @@ def test_a_run_in_which_the_first_questions_all_fail_asks_no_more() -> None:
     assert not any("abcdefgh" in one.error for one in asked.failures)
 
 
-def test_a_run_goes_on_where_some_questions_fail_for_good() -> None:
-    asked = run(Model(about(*range(1, 30))), 40, concurrency=1)
-    assert (len(asked.looks), len(asked.failures), asked.stopped) == (22, 58, None)
-
-
 def test_the_cap_ends_a_run_and_what_is_done_is_kept() -> None:
     model = Model()
     asked = run(model, 50, concurrency=1, max_cost="0.0002")
     assert "could pass the cap of $0.0002" in str(asked.stopped)
     assert (0 < len(asked.looks) < 50, asked.failures) == (True, [])
     assert len(model.asked) == len(asked.looks)
-
-
-def test_a_part_that_cannot_work_is_an_error_at_once() -> None:
-    with pytest.raises(ConfigurationError, match="no price"):
-        run(Model(about(0), ConfigurationError("no price")), concurrency=1)
 
 
 def test_questions_have_names_of_their_own_and_there_is_one_at_least() -> None:
@@ -126,13 +112,7 @@ def test_questions_have_names_of_their_own_and_there_is_one_at_least() -> None:
         ("f1", ["unanswerable"], "unanswerable", 1.0),  # as Qasper has it
         ("f1", [], "unanswerable", 1.0),
         ("f1", [], "unanswerable is a word", 0.0),
-        ("rouge_l", [], "unanswerable", 1.0),
         ("choice", [], "B", 0.0),
-        ("squad_f1", [], "unanswerable", 1.0),
-        ("squad_em", [], "seven", 0.0),
-        ("squad_f1", ["seven"], "unanswerable", 0.0),
-        ("squad_f1", ["seven"], "seven", 1.0),
-        ("passkey", ["71432"], "unanswerable", 0.0),
         ("choice", ["the red one", "B"], "unanswerable", 0.0),
     ],
 )
@@ -141,7 +121,6 @@ def test_a_refusal_is_scored_as_the_data_sets_own_metric_has_it(
 ) -> None:
     question = a_question(answers=tuple(answers), metric=metric)
     assert score_of(question, answer, declined=answer == "unanswerable") == score
-    assert metric in METRICS
 
 
 # --- the order -----------------------------------------------------------------------------------------------------
@@ -157,13 +136,3 @@ def on(places: Sequence[tuple[str, str]]) -> list[Question]:
 
 def test_questions_on_a_document_follow_one_another_and_the_data_sets_take_turns() -> None:
     assert in_turn(on([("a", "1"), ("a", "2"), ("b", "3"), ("a", "1"), ("b", "3"), ("a", "2")])) == [0, 3, 2, 4, 1, 5]
-
-
-def test_questions_without_a_document_of_their_own_come_in_their_order() -> None:
-    assert in_turn([Question("a", str(number), "Who?", ("x",)) for number in range(4)]) == [0, 1, 2, 3]
-
-
-@examples(100)
-@given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("1234")), max_size=30))
-def test_every_question_is_asked_once(asked: list[tuple[str, str]]) -> None:
-    assert sorted(in_turn(on(asked))) == [*range(len(asked))]

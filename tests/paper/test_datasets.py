@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
-import threading
-import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from huggingface_hub import constants
 from hypothesis import given
 from hypothesis import strategies as st
-from typing_extensions import override
 
 from paper import passkey, prompts
 from paper.datasets import DATASETS, load, resolve
-from paper.prompts import PROMPTS, prompt_of, with_based_only_on
+from paper.prompts import PROMPTS
 from selfroute.errors import ConfigurationError, InputError
 from selfroute_workbench.evaluation.metrics import LETTERS, METRICS
 from selfroute_workbench.evaluation.questions import (
@@ -79,28 +69,10 @@ def test_a_line_needs_no_more_than_a_question_and_answers(tmp_path: Path) -> Non
     ]
 
 
-def test_a_line_may_say_everything(tmp_path: Path) -> None:
-    row = {"id": 7, "dataset": "board", "metric": "rouge_l", "document": TEXT, "topic": "extra"}
-    assert load_questions(write(tmp_path / "x.jsonl", {**BARE, **row})) == [
-        Question("board", "7", "Who chaired?", ("Ms Okafor",), "rouge_l", (), TEXT)
-    ]
-
-
-def test_null_is_the_same_as_nothing(tmp_path: Path) -> None:
-    keys = ("id", "dataset", "metric", "document", "document_file", "choices")
-    rows = load_questions(write(tmp_path / "x.jsonl", {**BARE, **dict.fromkeys(keys)}))
-    assert rows == load_questions(write(tmp_path / "x.jsonl", BARE))
-
-
 def test_blank_lines_a_byte_order_mark_and_a_lone_answer_are_fine(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_bytes(b'\xef\xbb\xbf\n{"question": "Wer?", "answers": "J\xc3\xb6rg"}\r\n  \n')
     assert [(one.id, one.answers) for one in load_questions(path)] == [("2", ("Jörg",))]
-
-
-@pytest.mark.parametrize("given", [{}, {"metric": "rouge_l"}, {"metric": "squad_f1"}, {"choices": ["a", "b"]}], ids=str)
-def test_a_question_may_have_no_answer_whatever_its_metric(given: dict[str, Any]) -> None:
-    assert question_of({"question": "Who?", "answers": [], **given}, "1").answers == ()
 
 
 def test_questions_share_the_text_of_a_document(tmp_path: Path) -> None:
@@ -131,33 +103,29 @@ def test_an_option_and_its_letter_name_that_option_whatever_its_text(options: li
     [
         ("{", "is not JSON"),
         ("[1]", "is not a JSON object"),
-        ('{"answers": ["x"]}', "question is missing"),
-        ('{"question": " ", "answers": ["x"]}', "question must be a string"),
-        ('{"question": "Q"}', "answers is missing"),
-        ('{"question": "Q", "answers": [1]}', "answers must be a list of strings"),
-        ('{"question": "Q", "answers": ["x"], "metric": "judged"}', "leave it out, and name a judge"),
-        ('{"question": "Q", "answers": ["x"], "metric": "f2"}', "metric 'f2' is not known; write one of f1, rouge_l"),
+        ('{"answers": ["x"]}', "question: Field required"),
+        ('{"question": " ", "answers": ["x"]}', "question: Value error, it is empty"),
+        ('{"question": "Q"}', "answers: Field required"),
+        ('{"question": "Q", "answers": [[1]]}', "answers.0: Input should be a valid string"),
+        ('{"question": "Q", "answers": ["x"], "metric": "f2"}', "'f2' is not known; write one of f1, choice"),
         (
             '{"question": "Q", "answers": ["x"], "document": "minutes.txt"}',
             "write document_file for the path of a file",
         ),
         ('{"question": "Q", "answers": ["x"], "document": "It rained."}', "a file's name or one short line"),
-        ('{"question": "Q", "answers": ["x"], "choices": "ab"}', "the metric choice takes 2 to 4 choices"),
-        ('{"question": "Q", "answers": ["x"], "metric": "choice"}', "the metric choice takes 2 to 4 choices"),
-        ('{"question": "Q", "answers": ["x"], "choices": ["a", "b", "c", "d", "e"]}', "takes 2 to 4 choices"),
+        ('{"question": "Q", "answers": ["x"], "choices": "ab"}', "one of the choices or its letter (A)"),
+        ('{"question": "Q", "answers": ["x"], "metric": "choice"}', "one of the choices or its letter"),
+        ('{"question": "Q", "answers": ["x"], "choices": ["a", "b", "c", "d", "e"]}', "choices: Tuple should"),
         ('{"question": "Q", "answers": ["C"], "choices": ["a", "b"]}', "one of the choices or its letter (A, B)"),
         ('{"question": "Q", "answers": ["a", "B"], "choices": ["a", "b"]}', "one of the choices or its letter"),
-        ('{"question": "Q", "answers": ["x"], "document": ""}', "document must be a string that is not empty"),
+        ('{"question": "Q", "answers": ["x"], "document": ""}', "document: Value error, it is empty"),
         ('{"question": "Q", "answers": ["x"], "document": "t", "document_file": "t"}', "are both given"),
         (
             '{"question": "Q", "answers": ["x"], "document_file": "no.txt"}',
             "document_file 'no.txt': there is no such file",
         ),
         ('{"question": "Q", "answers": ["x"], "document_file": "bad.txt"}', "'bad.txt': this is not UTF-8 text"),
-        (
-            '{"question": "Q", "answers": ["x"], "document_file": "empty.txt"}',
-            "'empty.txt': the file is empty",
-        ),
+        ('{"question": "Q", "answers": ["x"], "document_file": "empty.txt"}', "'empty.txt': the file is empty"),
         ('{"question": "Q", "answers": ["x"], "id": "1"}', "the id '1' was used before"),
     ],
 )
@@ -184,7 +152,7 @@ def test_a_file_that_can_not_be_read_or_is_empty_is_named(tmp_path: Path) -> Non
 
 def test_a_dict_is_a_question_like_a_line_of_a_file() -> None:
     assert question_of(BARE, "7") == Question("questions", "7", "Who chaired?", ("Ms Okafor",))
-    with pytest.raises(InputError, match="question 7: answers is missing"):
+    with pytest.raises(InputError, match="question 7: answers: Field required"):
         question_of({"question": "Who?"}, "7")
 
 
@@ -198,52 +166,7 @@ def test_a_question_without_its_answers_is_refused_in_one_line(given: Any) -> No
         question_of(given, "7")
 
 
-@st.composite
-def questions(draw: st.DrawFn) -> Question:
-    metric = draw(st.sampled_from(sorted(METRICS)))
-    choices: Sequence[str] = draw(OPTIONS) if metric == "choice" else ()
-    number = draw(st.integers(0, len(choices) - 1)) if choices else 0
-    answers = (
-        (choices[number], LETTERS[number]) if choices else tuple(draw(st.lists(st.text(), min_size=1, max_size=3)))
-    )
-    document = draw(st.none() | SAID.map(lambda text: f"{text}\n{TEXT}"))
-    return Question(draw(SAID), draw(SAID), draw(SAID), answers, metric, tuple(choices), document)
-
-
-@given(st.lists(questions(), min_size=1, max_size=4, unique_by=lambda question: question.key), st.booleans())
-def test_what_is_written_as_jsonl_is_read_again(asked: list[Question], ascii_only: bool) -> None:
-    rows = [{name: getattr(one, name) for name in Question.__dataclass_fields__} for one in asked]
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "x.jsonl"
-        path.write_bytes("".join(f"{json.dumps(row, ensure_ascii=ascii_only)}\n" for row in rows).encode())
-        assert load_questions(path) == asked
-
-
 # The prompts
-
-
-@pytest.mark.parametrize("name", PROMPTS)
-def test_a_prompt_is_filled_with_any_text_and_says_how_to_decline(name: str) -> None:
-    texts = {"context": "{input} {0} }{", "input": "Is {x} a brace?", "choices": "A. {\nB. }", "refusal": "no answer"}
-    filled = PROMPTS[name].format(**texts)
-    assert filled.count(texts["context"]) == filled.count(texts["input"]) == 1
-    assert 'write "no answer".' in filled
-    assert "unanswerable" not in filled
-    assert (texts["choices"] in filled) == (name == "en.mc")
-
-
-@pytest.mark.parametrize("name", PROMPTS)
-def test_based_only_on_adds_its_sentence_once_after_the_text(name: str) -> None:
-    made = with_based_only_on(PROMPTS[name])
-    sentence = "Answer based only on the provided passage. "
-    assert made.replace(sentence, "") == PROMPTS[name]
-    assert made.count(sentence) == 1
-    assert made.index("{context}") < made.index(sentence)
-
-
-def test_based_only_on_wants_a_prompt_that_says_when_to_decline() -> None:
-    with pytest.raises(ConfigurationError, match="the template must say"):
-        with_based_only_on("{context} {input}")
 
 
 def test_every_data_set_has_a_metric_and_a_prompt() -> None:
@@ -256,14 +179,6 @@ def test_closed_book_shows_no_context_and_choices_have_letters() -> None:
     filled = prompts.CLOSED_BOOK.format(input="Who {chaired}?", refusal="unanswerable")
     assert "Question: Who {chaired}?\nAnswer:" in filled
     assert choice_lines(["Ada", "Bo", "{C}"]) == "A. Ada\nB. Bo\nC. {C}"
-
-
-def test_the_reasons_are_shown_one_by_one_in_json() -> None:
-    filled = prompts.REASONS.format(context="{passages}", input="Who?")
-    shown = [json.loads(example) for example in re.findall(r"^Answer: (.*)$", filled, re.MULTILINE)]
-    assert [example["reason"] for example in shown] == ["", *"ABCDE"]
-    assert [example["answerable"] for example in shown] == [bool(example["answer"]) for example in shown]
-    assert filled.endswith("Text: {passages}\nQuestion: Who?\nAnswer:")
 
 
 # PassKey's variants
@@ -291,18 +206,6 @@ def test_variant_two_hides_another_key_and_knows_which_is_larger(key: str, id_: 
     assert lines == [line for line in document.split("\n") if line]  # all of it is still there, in order
 
 
-@given(st.integers(), st.integers(1, 9), st.integers(1, 9))
-def test_variant_two_keeps_the_keys_apart(id_: int, before: int, after: int) -> None:
-    asked = passkey.larger(a_passkey(id_=str(id_), document=hiding("04711", before=before, after=after)))
-    assert NOISE in re.split(r"The pass key is \d+", asked.document or "")[1]
-
-
-def test_variant_two_is_the_same_in_every_run_and_either_answer_occurs() -> None:
-    asked = [passkey.larger(a_passkey("50000", str(number))) for number in range(200)]
-    assert 70 < sum(one.answers == ("First",) for one in asked) < 130
-    assert "The pass key is 39390." in str(asked[0].document)
-
-
 def test_variant_two_of_a_text_without_a_key_is_refused() -> None:
     with pytest.raises(InputError, match="passkey 0: the document has no"):
         passkey.larger(a_passkey(document=NOISE))
@@ -322,34 +225,6 @@ def test_longbench_is_read_from_its_files_in_a_folder(tmp_path: Path, name: str,
 
 
 @partial
-def test_longbench_is_read_from_its_archive_in_a_folder(tmp_path: Path) -> None:
-    an_archive(tmp_path / "data.zip", musique=[longbench("a1")], hotpotqa=[longbench("b2")])
-    assert [one.id for one in load("musique", folder=tmp_path)] == ["a1"]
-    with pytest.raises(InputError, match=r"data\.zip holds no qasper\.jsonl"):
-        load("qasper", folder=tmp_path)
-
-
-@partial
-def test_infinitebench_is_read_from_its_files_in_a_folder(tmp_path: Path) -> None:
-    write(tmp_path / "longbook_qa_eng.jsonl", infinitebench(), infinitebench(1, answer="Bo"))
-    first, second = load("en.qa", folder=tmp_path)
-    assert first == Question("en.qa", "0", "Who?", ("Ada",), "en_qa_f1", (), "A book.")
-    assert second == replace(first, id="1", answers=("Bo",))
-    assert first.document is second.document
-
-
-@partial
-@pytest.mark.parametrize("answer", ["Bo", ["Bo"], ["Bo", "B"]])
-def test_a_choice_of_infinitebench_has_its_text_and_its_letter(tmp_path: Path, answer: str | list[str]) -> None:
-    record = infinitebench(answer=answer, options=["Ada", "Bo", "Cy", "Di"])
-    write(tmp_path / "longbook_choice_eng.jsonl", record)
-    (question,) = load("en.mc", folder=tmp_path)
-    assert question.answers == ("Bo", "B")
-    assert (question.choices, question.metric) == (("Ada", "Bo", "Cy", "Di"), "choice")
-    assert prompt_of(question) == PROMPTS["en.mc"]
-
-
-@partial
 def test_passkey_has_three_questions_on_one_file(tmp_path: Path) -> None:
     record = infinitebench(context=hiding("04711"), input="What is the pass key?", answer="04711")
     write(tmp_path / "passkey.jsonl", record)
@@ -359,51 +234,12 @@ def test_passkey_has_three_questions_on_one_file(tmp_path: Path) -> None:
     assert load("passkey-larger", folder=tmp_path) == [passkey.larger(plain)]
 
 
-@partial
-def test_ids_are_unique_even_where_the_file_repeats_them(tmp_path: Path) -> None:
-    write(tmp_path / "qasper.jsonl", longbench("a1"), longbench("a1"))
-    assert [one.id for one in load("qasper", folder=tmp_path)] == ["a1", "a1 (2)"]
-
-
 def test_a_part_of_a_data_set_is_never_taken_for_the_whole(tmp_path: Path) -> None:
     write(tmp_path / "qasper.jsonl", longbench())
     with pytest.warns(UserWarning, match="is not all of qasper: it has 1 questions where the paper's has 200"):
         load("qasper", folder=tmp_path)
     write(tmp_path / "qasper.jsonl", *(longbench(str(number)) for number in range(200)))
     assert len(load("qasper", folder=tmp_path)) == 200
-
-
-@pytest.mark.parametrize(
-    ("name", "record", "wrong"),
-    [
-        ("qasper", infinitebench(), "is not a record of LongBench's qasper.jsonl: it has no 'answers'"),
-        ("en.qa", longbench(), "is not a record of InfiniteBench's longbook_qa_eng.jsonl: it has no 'answer'"),
-        ("qasper", longbench(context=None), "input, context and answers must be texts"),
-        ("qasper", longbench(answers=[]), "input, context and answers must be texts"),
-        ("qasper", longbench(answers=3), "is not a record of"),
-        ("en.mc", infinitebench(answer="Ada", options=["Bo", "Cy"]), "one of the choices or its letter (A, B)"),
-        ("passkey-larger", infinitebench(), "the document has no 'The pass key is ...'"),
-    ],
-)
-def test_a_record_of_another_kind_is_named(tmp_path: Path, name: str, record: Mapping[str, Any], wrong: str) -> None:
-    path = write(tmp_path / DATASETS[name].file, record)
-    with pytest.raises(InputError, match=re.escape(f"{path}:1") + ".*" + re.escape(wrong)):
-        load(name, folder=tmp_path)
-
-
-def test_a_torn_file_or_archive_is_an_error(tmp_path: Path) -> None:
-    path = write(tmp_path / "qasper.jsonl", longbench("a1"), longbench("b2"))
-    path.write_text(path.read_text()[:-20])
-    with pytest.raises(InputError, match=r"qasper\.jsonl:2 is not JSON"):
-        load("qasper", folder=tmp_path)
-    path.unlink()
-    archive = an_archive(tmp_path / "data.zip", qasper=[longbench("a1")] * 50)
-    torn = bytearray(archive.read_bytes())
-    torn[60:90] = bytes(30)
-    for content in (archive.read_bytes()[:-40], torn):
-        archive.write_bytes(content)
-        with pytest.raises(InputError, match=r"data\.zip is a broken archive .*download it again from https"):
-            load("qasper", folder=tmp_path)
 
 
 def test_what_a_folder_lacks_is_named_with_where_to_get_it(tmp_path: Path) -> None:
@@ -431,92 +267,4 @@ def test_an_argument_is_a_data_set_the_demo_or_a_file(tmp_path: Path) -> None:
         load("other")
 
 
-def test_the_demo_has_questions_with_and_without_an_answer() -> None:
-    asked = resolve("demo")
-    assert len(asked) == len({one.key for one in asked}) == 30
-    assert sum(one.answers == ("unanswerable",) for one in asked) == 6
-    assert {one.metric for one in asked} == {"f1"}
-    assert len({one.document for one in asked}) == 3
-
-
 # The hub
-
-
-def an_archive(path: Path, **files: Sequence[Mapping[str, Any]]) -> Path:
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, records in files.items():
-            archive.writestr(f"data/{name}.jsonl", "".join(f"{json.dumps(record)}\n" for record in records))
-    return path
-
-
-@contextmanager
-def a_hub(files: Mapping[str, bytes]) -> Iterator[Callable[[str], str]]:
-    """A model hub on loopback; yields what loads a data set from it, in a process that may use it."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_HEAD(self) -> None:
-            content = files.get(self.path)
-            self.send_response(200 if content is not None else 404)
-            self.send_header("X-Repo-Commit", "0" * 40)
-            self.send_header("ETag", f'"{len(content or b"")}"')
-            self.send_header("Content-Length", str(len(content or b"")))
-            self.end_headers()
-
-        def do_GET(self) -> None:
-            self.do_HEAD()
-            self.wfile.write(files.get(self.path, b""))
-
-        @override
-        def log_message(self, format: str, *args: object) -> None: ...
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    with TemporaryDirectory() as home:
-
-        def ask(name: str) -> str:
-            code = f"from paper.datasets import load; print([one.id for one in load({name!r})])"
-            own = {"HF_HUB_OFFLINE": "0", "HF_HOME": home, "HF_ENDPOINT": f"http://127.0.0.1:{server.server_port}"}
-            kept = {key: value for key, value in os.environ.items() if "proxy" not in key.lower()}
-            command = [sys.executable, "-W", "ignore", "-c", code]
-            done = subprocess.run(  # noqa: S603
-                command,
-                env={**kept, **own, "PYTHONPATH": str(Path(__file__).parents[2] / "benchmarks")},
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=120,
-            )
-            return done.stdout + done.stderr
-
-        try:
-            yield ask
-        finally:
-            server.shutdown()
-            server.server_close()
-
-
-def test_a_data_set_comes_from_the_hub(tmp_path: Path) -> None:
-    archive = an_archive(tmp_path / "data.zip", musique=[longbench("a1"), longbench("b2")]).read_bytes()
-    book = write(tmp_path / "book.jsonl", infinitebench(5)).read_bytes()
-    files = {
-        "/datasets/THUDM/LongBench/resolve/main/data.zip": archive,
-        "/datasets/xinrongzhang2022/InfiniteBench/resolve/main/longbook_qa_eng.jsonl": book,
-    }
-    with a_hub(files) as ask:
-        assert ask("musique").startswith("['a1', 'b2']\n")
-        assert ask("en.qa").startswith("['5']\n")
-        refused = ask("passkey")
-    assert "ConfigurationError: passkey.jsonl of xinrongzhang2022/InfiniteBench, which passkey is read from" in refused
-    assert "could not be downloaded from the Hub (" in refused
-    assert "name it with --data-folder" in refused
-
-
-def test_without_the_hub_the_file_is_named_with_where_to_get_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
-    with pytest.raises(
-        ConfigurationError, match=r"^data\.zip of THUDM/LongBench, .*https://huggingface\.co/.*--data-folder"
-    ):
-        load("qmsum")

@@ -14,17 +14,13 @@ import pytest
 
 from loopback import LoopbackServer, Request
 from paper import __main__ as study
-from paper.chunks import chunks
 from paper.indexed import TreeRetriever, WindowRetriever
-from paper.retrieval import first_sentences, load_retriever
-from selfroute.errors import ConfigurationError
-from selfroute_workbench.demo.corpus import load_documents
+from paper.retrieval import load_retriever
 from selfroute_workbench.evaluation.replies import Replies
 from selfroute_workbench.evaluation.spending import CostCapError
 
 pytestmark = pytest.mark.matrix
 SMALL = "openai:text-embedding-3-small"
-QUESTION = "Who chaired the meeting in April?"
 
 
 def vector_of(text: str) -> list[float]:
@@ -127,58 +123,3 @@ def test_embeddings_of_a_provider_are_paid_for_once(provider: LoopbackServer, tm
         assert (again, replies.spending.spent, len(provider.embedded)) == (first, spent, 3)
     with Replies(tmp_path, max_cost=spent) as replies, pytest.raises(CostCapError):
         load_retriever(SMALL, replies=replies).search(texts, "another question", k=2, document_id="a")
-
-
-def test_a_window_compares_by_the_embeddings_that_are_named(provider: LoopbackServer) -> None:
-    found = load_retriever("window", embeddings=SMALL).search(parts(5), "gull 3", k=1, document_id="a")
-    assert "gull 3" in found[0].text
-    assert provider.embedded
-
-
-@pytest.mark.parametrize(
-    ("name", "options", "message"),
-    [
-        ("window", {"embeddings": "bm25"}, "--embeddings takes a name of embeddings, not bm25"),
-        ("tree", {"embeddings": "raptor"}, "--embeddings takes a name of embeddings, not raptor"),
-        ("nobody:model", {}, "the embeddings nobody:model cannot be made"),
-        ("cohere:embed", {}, "needs a package that is not installed"),
-    ],
-)
-def test_what_cannot_be_loaded_says_what_to_do(name: str, options: dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigurationError, match=message):
-        load_retriever(name, **options)
-
-
-def test_a_cap_needs_a_price_of_the_embeddings(provider: LoopbackServer) -> None:
-    with pytest.raises(ConfigurationError, match="no price is known"):
-        load_retriever("openai:house-embeddings", replies=Replies(max_cost=Decimal(1)))
-    assert provider.embedded == []
-
-
-def test_first_sentences_stand_for_a_summary() -> None:
-    for text in load_documents().values():
-        found = first_sentences("\n".join(chunks(text)[:10]))
-        assert 0 < len(found) < len(text) / 3
-
-
-def test_retrievers_stand_side_by_side(
-    provider: LoopbackServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    rows = [
-        {"question": f"Where did gull {each} sit?", "answers": [f"pier {each * 7}"], "document": long_document()}
-        | {"kind": "local", "source": "log"}
-        for each in range(3)
-    ]
-    Path("q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-
-    def answer(request: Request) -> str:
-        gull = request.prompt.rpartition("did gull ")[2].partition(" ")[0]
-        return f"pier {int(gull) * 7}" if f"Gull {gull} sat on pier" in request.prompt else "unanswerable"
-
-    with LoopbackServer(answer) as server:
-        command = ["q.jsonl", "--model", "openai:gpt-4o-mini", "--base-url", server.openai_url]
-        assert study.main([*command, "--retriever", "bm25,window", "--embeddings", SMALL, "--k", "1"]) == 0
-    assert provider.embedded
-    printed = capsys.readouterr().out.partition("RAG with each retriever")[2]
-    assert re.findall(r"^(\S+) +(\S+) +1 +3 ", printed, re.MULTILINE) == [("bm25", "chunks"), ("window", "index")]

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-import numpy as np
 import pytest
 
 from paper import raptor
 from paper.chunks import chunks
 from paper.found import Found
 from paper.retrieval import first_sentences, load_retriever
-from selfroute.errors import ConfigurationError
 from selfroute_workbench.demo.corpus import load_documents
 
 pytestmark = pytest.mark.matrix
@@ -69,37 +66,9 @@ def test_the_tree_is_the_same_each_time_and_is_built_once(texts: list[str]) -> N
     assert second.asked == first.asked
 
 
-def test_clusters_are_soft() -> None:
-    rng = np.random.default_rng(1)
-    centres = np.eye(3, 8, dtype=np.float32)
-    apart = np.concatenate([centre + 0.05 * rng.normal(size=(30, 8)) for centre in centres]).astype(np.float32)
-    clusters = raptor.soft_clusters(apart)
-    assert set().union(*clusters) == set(range(90))
-    assert all(len({place // 30 for place in cluster}) == 1 for cluster in clusters), "what is far apart is apart"
-    assert len(clusters) >= 3
-    members = np.array([[0.97, 0.03], [0.6, 0.4], [0.89, 0.11], [0.05, 0.95]])
-    assert raptor.members_of(members) == [[0, 1, 2], [1, 2, 3]]
-    many = np.full((1, 12), 1 / 12)
-    assert raptor.members_of(many)[0] == [0], "one that belongs to none above all is in the likeliest"
-
-
 def test_a_cluster_that_is_too_long_for_a_summary_is_split(monkeypatch: pytest.MonkeyPatch) -> None:
     texts, whole, split = shipped(20), Book(), Book()
     search(texts, whole)
     monkeypatch.setattr(raptor, "_MOST_TOKENS", 600)
     search(texts, split)
     assert len(split.asked) > len(whole.asked)
-
-
-@pytest.mark.parametrize("count", [0, 1, 11])
-def test_a_short_document_has_no_summaries(count: int, texts: list[str]) -> None:
-    book = Book()
-    assert len(search(texts[:count], book)) == count
-    assert not book.asked
-
-
-def test_what_it_needs_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("paper.raptor.find_spec", lambda _: None)
-    encoder: Any = None
-    with pytest.raises(ConfigurationError, match="pip install umap-learn scikit-learn"):
-        raptor.RaptorRetriever(encoder, encoder, first_sentences)

@@ -7,17 +7,13 @@ import shutil
 import string
 import subprocess
 import sys
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import huggingface_hub.constants
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from paper import retrieval
 from paper.chunks import chunks
 from paper.found import Found, Retriever, mark_of
 from paper.retrieval import load_retriever
@@ -34,8 +30,6 @@ QUESTION = "What did the astronomer discover?"
 DRAGON = ("facebook/dragon-plus-query-encoder", "facebook/dragon-plus-context-encoder")
 
 texts = st.text(st.sampled_from("abc,. \n\t\u00a0漢かé"), max_size=300)
-sentences = st.lists(st.sampled_from(("red", "green", "comet", "harbour", "bread", "the")), max_size=6).map(" ".join)
-documents = st.lists(sentences, max_size=12)
 
 
 @given(texts, st.integers(1, 7))
@@ -47,28 +41,10 @@ def test_chunks_keep_everything_but_the_white_space_between_them(text: str, word
         where = text.index(piece, where) + len(piece)
 
 
-@given(st.lists(st.text(string.ascii_letters, min_size=1, max_size=100)), st.integers(1, 7))
-def test_all_chunks_but_the_last_have_as_many_words_as_they_should(words: list[str], size: int) -> None:
-    pieces = [piece.split() for piece in chunks("  \n".join(words), size)]
-    assert [word for piece in pieces for word in piece] == words
-    assert all(len(piece) == size for piece in pieces[:-1])
-
-
 def test_a_chunk_is_as_it_stands_in_the_text() -> None:
     assert chunks(" one\n\ntwo  three\tfour five ", 2) == ["one\n\ntwo", "three\tfour", "five"]
     assert len(chunks("word " * 901)) == 4
     assert chunks(" \n") == []
-
-
-def test_text_without_spaces_has_chunks_too() -> None:
-    assert chunks("天気がいい。散歩に行こう。", 5) == ["天気がいい", "。散歩に行", "こう。"]
-    assert max(map(len, chunks("ACGT" * 50_000))) == 300 * 100
-
-
-@pytest.mark.parametrize("words", [0, -1])
-def test_a_chunk_without_words_is_refused(words: int) -> None:
-    with pytest.raises(ConfigurationError, match="at least one word"):
-        chunks("text", words)
 
 
 @pytest.fixture(scope="module")
@@ -116,24 +92,6 @@ def _tiny(folder: Path, *, seed: int) -> None:
     BertTokenizer.from_pretrained(folder).save_pretrained(folder)
 
 
-def _vectors(hub: Path, name: str, texts: list[str], *, first_token: bool) -> Any:
-    """What transformers itself makes of texts: normalised vectors."""
-    import torch  # noqa: PLC0415
-    from transformers import AutoModel, AutoTokenizer  # noqa: PLC0415
-
-    folder = next((hub / f"models--{name.replace('/', '--')}").glob("snapshots/*"))
-    tokens = AutoTokenizer.from_pretrained(folder)(texts, padding=True, return_tensors="pt")
-    with torch.no_grad():
-        states = AutoModel.from_pretrained(folder).eval()(**tokens).last_hidden_state
-    mask = tokens["attention_mask"].unsqueeze(-1)
-    pooled = states[:, 0] if first_token else (states * mask).sum(1) / mask.sum(1)
-    return torch.nn.functional.normalize(pooled).numpy()
-
-
-def _scores(found: list[Found]) -> list[float]:
-    return [chunk.score for chunk in sorted(found, key=lambda chunk: chunk.index)]
-
-
 def test_minilm_finds_what_answers_and_scores_it_by_the_cosine(minilm: Retriever) -> None:
     best, *others = minilm.search(CHUNKS, QUESTION, k=9, document_id="town")
     assert (best.index, best.text) == (2, CHUNKS[2])
@@ -142,81 +100,11 @@ def test_minilm_finds_what_answers_and_scores_it_by_the_cosine(minilm: Retriever
     assert minilm.search(CHUNKS, CHUNKS[1], k=1, document_id="town")[0].score == pytest.approx(1, abs=1e-5)
 
 
-@pytest.mark.usefixtures("offline")
-@pytest.mark.parametrize(
-    ("name", "of_questions", "of_passages", "first_token"),
-    [("contriever", "facebook/contriever", "facebook/contriever", False), ("dragon", *DRAGON, True)],
-)
-def test_the_papers_retrievers_do_as_transformers_says(
-    hub: Path, name: str, of_questions: str, of_passages: str, first_token: bool
-) -> None:
-    found = load_retriever(name).search(CHUNKS, QUESTION, k=4, document_id="town")
-    question = _vectors(hub, of_questions, [QUESTION], first_token=first_token)[0]
-    passages = _vectors(hub, of_passages, list(CHUNKS), first_token=first_token)
-    assert _scores(found) == pytest.approx((passages @ question).tolist(), abs=1e-5)
-    other = _vectors(hub, of_passages, list(CHUNKS), first_token=not first_token)
-    assert _scores(found) != pytest.approx((other @ question).tolist(), abs=1e-3)
-
-
 def test_bm25_finds_the_words_of_the_question() -> None:
     found = load_retriever("bm25").search(CHUNKS, "Which bread does the baker sell?", k=2, document_id="town")
     assert found[0].index == 1
     assert found[0].score > found[1].score == 0
     assert found[1].index == 0
-
-
-@given(documents, sentences, st.integers(1, 15))
-def test_bm25_gives_the_k_best_whatever_is_asked_of_whatever(chunks: list[str], question: str, k: int) -> None:
-    found = _check_best(load_retriever("bm25"), chunks, question, k)
-    assert len({(chunk.text, chunk.score) for chunk in found}) == len(set(chunks))  # equal chunks tie
-
-
-@settings(max_examples=15)
-@given(chunks=documents, question=sentences, k=st.integers(1, 15))
-def test_vectors_give_the_k_best_whatever_is_asked_of_whatever(
-    minilm: Retriever, chunks: list[str], question: str, k: int
-) -> None:
-    _check_best(minilm, chunks, question, k)
-
-
-def _check_best(retriever: Retriever, chunks: list[str], question: str, k: int) -> list[Found]:
-    found = retriever.search(chunks, question, k=len(chunks), document_id="|".join(chunks))
-    assert sorted(chunk.index for chunk in found) == list(range(len(chunks)))
-    assert found == sorted(found, key=lambda chunk: (-chunk.score, chunk.index))
-    assert all(chunk.text == chunks[chunk.index] for chunk in found)
-    assert retriever.search(chunks, question, k=k, document_id="|".join(chunks)) == found[:k]
-    return found
-
-
-def test_many_threads_get_what_one_gets_and_embed_it_once(tiny: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sentence_transformers import SentenceTransformer  # noqa: PLC0415
-
-    asked = [(f"{QUESTION} {number % 4}", k) for number in range(16) for k in (1, 4)]
-    alone = load_retriever(tiny)
-    expected = [alone.search(CHUNKS, question, k=k, document_id="town") for question, k in asked]
-    embedded = []
-    for method in ("encode_query", "encode_document"):
-        monkeypatch.setattr(SentenceTransformer, method, _noting(getattr(SentenceTransformer, method), embedded))
-    shared = load_retriever(tiny)
-    with ThreadPoolExecutor(8) as pool:
-        found = pool.map(lambda ask: shared.search(CHUNKS, ask[0], k=ask[1], document_id="town"), asked)
-    assert list(found) == expected
-    assert sorted(map(str, embedded)) == sorted(map(str, [list(CHUNKS), *{question for question, _ in asked}]))
-
-
-def _noting(method: Callable[..., Any], noted: list[Any]) -> Callable[..., Any]:
-    def embed(self: Any, texts: Any, **options: Any) -> Any:
-        noted.append(texts)
-        return method(self, texts, **options)
-
-    return embed
-
-
-def test_threads_share_a_document_of_bm25() -> None:
-    retriever = load_retriever("bm25")
-    with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda _: retriever.search(CHUNKS, "rye bread", k=1, document_id="town"), range(32)))
-    assert {chunk.index for (chunk,) in found} == {1}
 
 
 @pytest.mark.usefixtures("offline")
@@ -230,13 +118,6 @@ def test_weights_that_cannot_be_loaded_are_an_error_that_names_others(
     ) as caught:
         load_retriever(name)
     assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(("name", "package"), [("bm25", "bm25s"), ("dragon", "sentence_transformers")])
-def test_a_package_that_is_not_installed_is_named(name: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retrieval, "find_spec", lambda _: None)
-    with pytest.raises(ConfigurationError, match=rf"{package}.*pip install 'selfroute\[evaluate\]'"):
-        load_retriever(name)
 
 
 def test_a_passage_begins_with_the_number_of_its_chunk() -> None:

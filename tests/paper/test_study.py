@@ -14,7 +14,7 @@ from paper import __main__ as command
 from paper.found import Found, Retriever
 from paper.prompts import PROMPTS, prompt_of
 from paper.study import PaperPipelines, Variant, ask, ask_based_only_on, ask_closed_book, ask_reasons, asker_of
-from paper.tables import first_word, tables
+from paper.tables import tables
 from selfroute_workbench.evaluation.replies import Replies
 
 WORDS = " ".join(f"word{number}" for number in range(900))
@@ -114,36 +114,6 @@ def test_rag_and_the_long_context_are_compared_question_by_question(model: langc
     ]
     assert made["differences"].rows == ((-100, 2, pytest.approx(200 / 3), 50), (0, 1, pytest.approx(100 / 3), 100))
     assert made["agreement"].rows[0][1:] == (pytest.approx(100 / 3), 63)
-
-
-def test_the_papers_figures_stand_beside_their_own_data_sets_only(model: langchain_parts.ScriptedModel) -> None:
-    with Replies() as replies:
-        pipelines = PaperPipelines(model, replies)
-        study = ask(QUESTIONS, pipelines, {"bm25": First()}, [1, 5])
-        ask_based_only_on(study, pipelines)
-    mine = {table.name: table for table in tables(study)}
-    theirs = {table.name: table for table in tables(study, ["narrativeqa", "qasper"])}
-    assert "paper" not in mine
-    assert ("GPT-4O", "Self-Route", pytest.approx((31.36 + 47.99) / 2), 31.36, 47.99) in theirs["paper"].rows
-    assert "2 of 200 of narrativeqa, 1 of 200 of qasper" in theirs["paper"].notes[-1]
-    assert [len(of["k"].columns) for of in (mine, theirs)] == [5, 9]
-    assert theirs["k"].rows[1][-4:] == (37.92, 43.33, 17.02, 38.63)
-    assert theirs["based_only_on"].rows[0][-2:] == (36.35, 32.76)
-    assert theirs["retrievers"].rows[0][5] == 20.4
-
-
-@pytest.mark.parametrize(
-    ("question", "word"),
-    [
-        ("What is it?", "what"),
-        ("Whose is it?", "who"),
-        ("In which year?", "other"),
-        ("“How long?”", "how"),
-        ("", "other"),
-    ],
-)
-def test_questions_are_of_a_type_by_their_first_word(question: str, word: str) -> None:
-    assert first_word(question) == word
 
 
 @pytest.mark.parametrize(

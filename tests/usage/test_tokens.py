@@ -174,6 +174,11 @@ def test_calibration_learns_nothing_from_a_short_prompt_or_where_it_must_not(
 def test_calibration_learns_from_many_threads() -> None:
     calibration, text = Calibration(), PROSE * 50
     learn = partial(calibration.learn, text=text, counted=count_tokens(text) * 2)
+
+    def learn_all(_: int) -> None:
+        for n in range(300):
+            learn(PricedModel(f"{n}"))
+
     with ThreadPoolExecutor(8) as threads:
-        list(threads.map(lambda n: learn(PricedModel(f"{n % 300}")), range(2_400)))
+        list(threads.map(learn_all, range(8)))
     assert {calibration.ratio(PricedModel(f"{n}")) for n in range(200, 300)} == {2}

@@ -3,7 +3,7 @@
 Exit codes: 0 done; 1 an error on the way (the provider, a missing package), or what `check` found; 2 an error in the
 call (a file, an option, a model's name or key); 130 interrupted. Errors are one line on stderr.
 """
-# ruff: noqa: PLC0415 - heavy modules are imported when a command runs
+# ruff: noqa: PLC0415, PLR0913 - heavy modules are imported when a command runs, and arguments are a command's options
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ import re
 import sys
 from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 from typing import Annotated, Any
 
 from selfroute import __version__
+from selfroute.calls.settings import MAX_DOCUMENTS
 from selfroute.errors import ConfigurationError, InputError, SelfRouteError
 
 try:
     import typer
     from typer.core import TyperCommand
 
-    from selfroute_workbench.command import batch_options, evaluation_options, options
+    from selfroute_workbench.command import options as o
 except ModuleNotFoundError:
     # The console script imports this module first: anything else would show its user a traceback.
     sys.exit('selfroute: the command needs the package typer: pip install "selfroute-workbench"')
@@ -60,22 +62,152 @@ class _JudgeAlone(TyperCommand):
         return parsed
 
 
-# typer makes an object of the class that was asked for, and `main` runs it.
-app.command("demo")(options.Demo)
-app.command("ask")(options.Ask)
-app.command("chat")(options.Chat)
-app.command("check")(options.Check)
-app.command("mcp")(options.Mcp)
-app.command("evaluate", cls=_JudgeAlone)(evaluation_options.Evaluate)
-app.command("questions")(evaluation_options.Questions)
-app.command("calibrate")(evaluation_options.Calibrate)
-app.command("view")(evaluation_options.View)
-_batch = typer.Typer(
-    help="Ask through a provider's batch interface: half the price, answers within a day.", rich_markup_mode="markdown"
-)
-_batch.command("export")(batch_options.Export)
-_batch.command("import")(batch_options.Import)
-app.add_typer(_batch, name="batch")
+@app.command()
+def demo(
+    *,
+    model: o.Model = None,
+    long_context_model: o.LongContextModel = None,
+    base_url: o.BaseUrl = None,
+    priced_as: o.PricedAs = None,
+    k: o.K = 5,
+    embeddings: o.EmbeddingModel = None,
+    graded: o.Graded = False,
+    sections: o.SectionTokens = None,
+    limit: o.Limit = None,
+    reader: o.Reader = False,
+    as_json: o.Json = False,
+) -> int:
+    """Answer the questions that come with selfroute from the documents that come with it.
+
+    Without --model, recorded replies of a language model answer, and the strategies are compared.
+    Example: selfroute demo --model openai:gpt-4o-mini
+    """
+    return _perform("demo:demo", o.Options(**locals()), base_url)
+
+
+@app.command()
+def ask(
+    *,
+    files: o.Files,
+    question: o.Question = None,
+    model: o.Model = None,
+    long_context_model: o.LongContextModel = None,
+    base_url: o.BaseUrl = None,
+    priced_as: o.PricedAs = None,
+    k: o.K = 5,
+    embeddings: o.EmbeddingModel = None,
+    store: o.Store = None,
+    graded: o.Graded = False,
+    sections: o.SectionTokens = None,
+    max_documents: o.MaxDocuments = MAX_DOCUMENTS,
+    as_json: o.Json = False,
+) -> int:
+    """Answer questions from your own files.
+
+    Without --question the last argument is the question. Example: selfroute ask report.pdf "When does it end?"
+    """
+    return _perform("asking:ask", o.Options(**locals()), base_url)
+
+
+@app.command()
+def check(
+    *,
+    files: o.Files,
+    question: o.CheckQuestion = None,
+    model: o.Model = None,
+    long_context_model: o.LongContextModel = None,
+    base_url: o.BaseUrl = None,
+    priced_as: o.PricedAs = None,
+    k: o.K = 5,
+    embeddings: o.EmbeddingModel = None,
+    store: o.Store = None,
+    graded: o.Graded = False,
+    sections: o.SectionTokens = None,
+    max_documents: o.MaxDocuments = MAX_DOCUMENTS,
+    as_json: o.Json = False,
+) -> int:
+    """Try what `ask` would use, without asking a model; exit with 1 if something has to be changed.
+
+    Example: selfroute check reports --model openai:gpt-4o-mini
+    """
+    return _perform("asking:check", o.Options(**locals()), base_url)
+
+
+@app.command()
+def mcp(
+    *,
+    files: o.Files,
+    model: o.Model = None,
+    long_context_model: o.LongContextModel = None,
+    base_url: o.BaseUrl = None,
+    priced_as: o.PricedAs = None,
+    k: o.K = 5,
+    embeddings: o.EmbeddingModel = None,
+    store: o.Store = None,
+    graded: o.Graded = False,
+    sections: o.SectionTokens = None,
+    http: o.Http = False,
+    host: o.HostName = "127.0.0.1",
+    port: o.Port = 8321,
+) -> int:
+    """Serve your own files to clients of the Model Context Protocol, such as Claude Code, Cursor or VS Code.
+
+    Over the standard input and output, or with --http over the network. There clients send a token: that in
+    SELFROUTE_MCP_TOKEN, or on this machine one that is made and printed.
+    Example: selfroute mcp reports --model openai:gpt-4o-mini
+    """
+    given = locals()
+    server = {name: given.pop(name) for name in ("http", "host", "port")}
+    return _perform("mcp:serve", o.Options(**given, as_json=True), base_url, extra="[mcp]", **server)
+
+
+@app.command(cls=_JudgeAlone)
+def evaluate(
+    *,
+    files: o.Questions,
+    model: o.Model = None,
+    long_context_model: o.LongContextModel = None,
+    base_url: o.BaseUrl = None,
+    priced_as: o.PricedAs = None,
+    k: o.K = 5,
+    embeddings: o.EmbeddingModel = None,
+    strategies: o.Strategies = None,
+    limit: o.Limit = None,
+    judge: o.Judge = None,
+    max_cost: o.MaxCost = None,
+    out: o.OutFolder = Path("evaluation"),
+    as_json: o.Json = False,
+) -> int:
+    """Compare RAG, Self-Route, sections and the long context on questions of your own with known answers.
+
+    Each question is asked once in each step, by what `selfroute ask` would use on its document. Every reply is kept:
+    after an interruption, run the same command again to go on. `demo` evaluates the recorded replies that come with
+    selfroute, unless there is a --model.
+    Example: selfroute evaluate questions.jsonl --model openai:gpt-4o-mini --max-cost 2
+    """
+    return _perform("evaluate:evaluate", o.Options(**locals()), base_url)
+
+
+@app.command()
+def questions(
+    *,
+    files: o.Files,
+    model: o.Model = None,
+    base_url: o.BaseUrl = None,
+    priced_as: o.PricedAs = None,
+    number: o.Number = 40,
+    unanswerable: o.Unanswerable = 0.2,
+    window: o.Window = None,
+    max_cost: o.MaxCost = None,
+    out: o.OutFile = Path("questions.jsonl"),
+) -> int:
+    """Have a model write questions about your own documents, for `selfroute evaluate`.
+
+    What it quotes as evidence is looked up in the documents, and what it knows without them is dropped. Every reply is
+    kept: after an interruption, run the same command again to go on.
+    Example: selfroute questions reports --model openai:gpt-4o-mini --max-cost 2
+    """
+    return _perform("questions:questions", o.Options(**locals()), base_url)
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -85,7 +217,7 @@ def main(args: Sequence[str] | None = None) -> int:
         args: What was typed after `selfroute`; `sys.argv` if None.
     """
     try:
-        command = _parser()(args, standalone_mode=False)
+        return int(_parser()(args, standalone_mode=False) or 0)
     except KeyboardInterrupt:
         return _say("interrupted", 130)
     except Exception as error:
@@ -93,7 +225,6 @@ def main(args: Sequence[str] | None = None) -> int:
             raise
         path = getattr(getattr(error, "ctx", None), "command_path", None) or "selfroute"
         return _say(f"{error.format_message()} ({path} --help explains)", 2)
-    return _perform(command) if isinstance(command, options.Command) else 0
 
 
 @cache
@@ -101,13 +232,14 @@ def _parser() -> Any:
     return typer.main.get_command(app)
 
 
-def _perform(command: options.Command) -> int:
+def _perform(name: str, options: Any, address: str | None, *, extra: str = "", **more: Any) -> int:
+    """Run a function of `selfroute_workbench.command`; say an error in one line, and return the exit code."""
     try:
         from rich.console import Console
 
         with Console(stderr=True).status("Starting"):  # the imports take a few seconds
-            perform = pkgutil.resolve_name(command.performed_by)
-        return 1 if perform(command) is False else 0
+            perform = pkgutil.resolve_name(f"selfroute_workbench.command.{name}")
+        return 1 if perform(options, **more) is False else 0
     except KeyboardInterrupt:
         return _say("interrupted", 130)
     except (ConfigurationError, InputError) as error:
@@ -115,11 +247,10 @@ def _perform(command: options.Command) -> int:
     except SelfRouteError as error:
         return _say(str(error), 1)
     except ModuleNotFoundError as error:
-        return _say(f'the command needs the package {error.name}: pip install "{command.brought_by}"', 1)
+        return _say(f'the command needs the package {error.name}: pip install "selfroute-workbench{extra}"', 1)
     except Exception as error:  # noqa: BLE001 - the providers' clients have no error in common
         from selfroute.error_text import one_line, without_secrets
 
-        address: str | None = getattr(command, "base_url", None)
         said = one_line(error)
         if address and "onnect" in type(error).__name__:
             said = f"{without_secrets(address)} does not answer: {said}"

@@ -17,10 +17,6 @@ _FILE, _FOLDER, _OTHERS = 0o600, 0o700, 0o077
 def make_folder(path: Path, *, ours: bool = False) -> Path:
     """Make a folder, and those above it that are missing.
 
-    Args:
-        path: The folder.
-        ours: Whether nobody else has business there, so that one that exists becomes private, too.
-
     Raises:
         OSError: It cannot be made.
     """

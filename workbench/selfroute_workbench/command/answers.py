@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from langchain_core.documents import Document
-from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text as Styled
 
 from selfroute.checking import Findings
-from selfroute.usage.ledger_text import STEP_NAMES, dollars
+from selfroute.usage.ledger import Ledger
+from selfroute.usage.ledger_text import STEP_NAMES, dollars, percent
 from selfroute_workbench.command.citing import FileRead, FileSection
 from selfroute_workbench.command.models import Models
 from selfroute_workbench.command.sessions import Output, Show
 from selfroute_workbench.command.terminal import shortened
 from selfroute_workbench.command.texts import Text
-from selfroute_workbench.command.totals import by_step
 from selfroute_workbench.demo.reader import REFUSAL
 from selfroute_workbench.evaluation.table import printable
 
@@ -30,7 +28,6 @@ COLOURS = {"rag": "green", "sections": "cyan", "long_context": "yellow"}
 NOT_THERE = "(not in the documents)"
 """What is shown in place of the word by which the model declines."""
 _INDENT = 10
-_LONG = 4  # characters; shorter words of an answer, but for numbers, are in every sentence
 
 
 def show_reader(console: Console, models: Models | None) -> None:
@@ -63,17 +60,15 @@ def show_findings(console: Console, findings: Findings) -> None:
 
 def show_answer(console: Console, ask: Stream) -> Output:
     """Print the route, and the answer as it comes; return the whole output."""
-    column = 0
+    begun = False
 
     def show(route: str, text: str) -> None:
-        nonlocal column
-        if text == REFUSAL:
-            text = NOT_THERE
-        if not column:
+        nonlocal begun
+        if not begun:
             show_field(console, "Route", Styled(STEP_NAMES[route], style=COLOURS[route]))
             console.print(Styled(f"{'Answer':{_INDENT}}", style="bold"), end="")
-            column = _INDENT
-        column = _print_piece(console, printable(text), column)
+            begun = True
+        console.print(Styled(printable(NOT_THERE if text == REFUSAL else text)), end="", soft_wrap=True)
 
     try:
         return ask(show)
@@ -81,63 +76,32 @@ def show_answer(console: Console, ask: Stream) -> Output:
         console.print()  # so that an error begins on a new line, too
 
 
-def _print_piece(console: Console, text: str, column: int) -> int:
-    """Print the next piece of a text, wrapped between words in a terminal; return the column where it ends."""
-    for part in re.findall(r"\n|[^\S\n]+|\S+", text):
-        if console.is_terminal and (part == "\n" or column + cell_len(part) > console.width):
-            console.print(f"\n{' ' * _INDENT}", end="", soft_wrap=True)
-            column = _INDENT
-            if part.isspace():
-                continue
-        console.print(Styled(part), end="", soft_wrap=True)
-        column += cell_len(part)
-    return column
-
-
-def show_reasons(
-    console: Console, output: Output, *, models: Models, texts: Mapping[str, Text], with_passages: bool
-) -> None:
+def show_reasons(console: Console, output: Output, *, models: Models, texts: Mapping[str, Text]) -> None:
     """Print where the answer stands, why it took that route, its tokens and cost, and its passages."""
-    _show_citations(console, output, texts)
+    for number, citation in enumerate(output.citations):
+        line = f"line {citation.line:,}, character {citation.start:,}"
+        place = f"{texts[citation.source].label}, {line if citation.page is None else f'page {citation.page:,}'}"
+        show_field(console, "" if number else "Where", place)
+        show_field(console, "", Styled(shortened(citation.text, 2 * (console.width - _INDENT)), style="dim"))
     show_field(console, "Why", reason(output, texts))
     for document in output.read:
         if document.sections:
             show_field(console, "Sections", f"{texts[document.source].label}, {_places(document.sections)}")
-    show_tokens(console, output)
-    usage = output.usage
-    if usage["token_ratio"] is not None:
-        share = f"{usage['token_ratio']:.0%} of the {usage['long_context_only']:,} input tokens"
-        show_field(console, "Read", f"{share} of reading the whole documents at once")
-    if usage["cost"] is None:
-        if models.has_list_price:
-            show_field(console, "Cost", f"unknown: {usage['cost_unknown']}")
-    else:
-        only = usage["cost_long_context_only"]
-        alone = f"; reading the whole documents at once {dollars(only)}" if only is not None else ""
-        show_field(console, "Cost", f"{dollars(usage['cost'])}{alone}")
-    if with_passages:
-        show_field(console, "Passages", f"{len(output.retrieved)} retrieved, nearest first")
-        for number, passage in enumerate(output.retrieved, 1):
-            place = f"{number:>4}  {_place(passage, texts)}"
-            console.print(Styled(printable(place), style="dim"))
-            console.print(Styled(f"      {shortened(passage.page_content, console.width - 6)}"))
-
-
-def show_tokens(console: Console, output: Output) -> None:
-    """Print the tokens of an answer."""
-    usage = output.usage
+    usage, whole = output.usage, "of reading the whole documents at once"
     estimated = ", partly estimated" if usage["estimated"] else ""
     show_field(console, "Tokens", f"{usage['total_tokens']:,} ({by_step(usage)}{estimated})")
-
-
-def show_sources(console: Console, output: Output, *, texts: Mapping[str, Text]) -> None:
-    """Print where an answer stands, or else what it was given."""
-    if output.citations:
-        _show_citations(console, output, texts)
-    elif output.answerable:
-        places = [_how_much(document, texts) for document in output.read]
-        places = places or [_place(passage, texts) for passage in output.retrieved]
-        show_field(console, "Sources", "; ".join(dict.fromkeys(places)))
+    if usage["token_ratio"] is not None:
+        share = f"{usage['token_ratio']:.0%} of the {usage['long_context_only']:,} input tokens"
+        show_field(console, "Read", f"{share} {whole}")
+    if usage["cost"] is not None:
+        only = usage["cost_long_context_only"]
+        show_field(console, "Cost", dollars(usage["cost"]) + (f"; {dollars(only)} {whole[3:]}" if only else ""))
+    elif models.has_list_price:
+        show_field(console, "Cost", f"unknown: {usage['cost_unknown']}")
+    show_field(console, "Passages", f"{len(output.retrieved)} retrieved, nearest first")
+    for number, passage in enumerate(output.retrieved, 1):
+        console.print(Styled(printable(f"{number:>4}  {_place(passage, texts)}"), style="dim"))
+        console.print(Styled(f"      {shortened(passage.page_content, console.width - 6)}"))
 
 
 def _place(passage: Document, texts: Mapping[str, Text]) -> str:
@@ -152,24 +116,6 @@ def _places(sections: Sequence[FileSection]) -> str:
     if pages:
         return f"page{'s' if len(set(pages)) > 1 else ''} {', '.join(f'{page:,}' for page in dict.fromkeys(pages))}"
     return f"characters {', '.join(f'{section.start:,} to {section.end:,}' for section in sections)}"
-
-
-def _show_citations(console: Console, output: Output, texts: Mapping[str, Text]) -> None:
-    """Print where in the files the answer stands: of each sentence as much as shows the answer."""
-    words = {word for word in re.findall(r"\w+", output.answer) if len(word) >= _LONG or any(map(str.isdigit, word))}
-    answers = re.compile(rf"\b(?:{'|'.join(sorted(words)) or '(?!)'})\b", re.IGNORECASE)
-    size = 2 * (console.width - _INDENT)
-    for number, citation in enumerate(output.citations):
-        line = f"line {citation.line:,}, character {citation.start:,}"
-        place = f"{texts[citation.source].label}, {line if citation.page is None else f'page {citation.page:,}'}"
-        show_field(console, "" if number else "Where", place)
-        text = " ".join(printable(citation.text).split())
-        found = answers.search(text)
-        if found and found.end() >= size < len(text):
-            text = f"…{text[min(found.start() - size // 3, len(text) - size + 1) :].lstrip()}"
-        sentence = Styled(shortened(text, size), style="dim")
-        sentence.highlight_regex(answers, "not dim bold")
-        show_field(console, "", sentence)
 
 
 def reason(output: Output, texts: Mapping[str, Text]) -> str:
@@ -217,16 +163,6 @@ def show_field(console: Console, name: str, text: str | Styled) -> None:
     console.print(grid)
 
 
-def with_passages_as_json(output: Output, texts: Mapping[str, Text]) -> dict[str, Any]:
-    """Turn an answer into plain JSON, with the passages that its draft read; the texts are by source."""
-    passages = []
-    for passage in output.retrieved:
-        text, start = texts[passage.metadata["source"]], passage.metadata["start_index"]
-        place = {"source": text.label, "page": text.page_of(start), "start": start}
-        passages.append({**place, "text": passage.page_content})
-    return {**as_json(output, texts), "passages": passages}
-
-
 def as_json(output: Output, texts: Mapping[str, Text]) -> dict[str, Any]:
     """Turn an answer into plain JSON; the texts are by source."""
     record = {key: getattr(output, key) for key in ("question", "answer", "route", "answerable", "decision", "usage")}
@@ -236,4 +172,58 @@ def as_json(output: Output, texts: Mapping[str, Text]) -> dict[str, Any]:
         for section in document.sections
     ]
     citations = [{**asdict(citation), "source": texts[citation.source].label} for citation in output.citations]
-    return {**record, "sections": sections, "citations": citations}
+    passages = []
+    for passage in output.retrieved:
+        text, start = texts[passage.metadata["source"]], passage.metadata["start_index"]
+        place = {"source": text.label, "page": text.page_of(start), "start": start}
+        passages.append({**place, "text": passage.page_content})
+    return {**record, "sections": sections, "citations": citations, "passages": passages}
+
+
+def show_ledger(console: Console, ledger: Ledger, *, models: Models) -> None:
+    """Print the figures of a ledger."""
+    show_rows(console, ledger_rows(ledger, models))
+
+
+def show_rows(console: Console, rows: Iterable[tuple[str, str]]) -> None:
+    """Print figures with their names, below a line."""
+    grid = Grid(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
+    for name, figure in rows:
+        grid.add_row(name, figure)
+    console.rule(style="dim")
+    console.print(grid)
+
+
+def ledger_rows(ledger: Ledger, models: Models) -> Iterator[tuple[str, str]]:
+    """Yield the tokens, savings and money of a ledger; a missing price only where the models should have one."""
+    figures = ledger.to_dict()
+    tokens, savings, money = figures["tokens"], figures["savings"], figures["money"]
+
+    def measured(count: int) -> str:
+        return "" if count == figures["queries"] else f", in {count} of {figures['queries']} questions"
+
+    estimated = any(tokens[step]["estimated_tokens"] for step in STEP_NAMES)
+    counted = "characters / 4" if not models.is_language_model else "partly estimated" if estimated else "as reported"
+    yield "tokens", f"{tokens['total_tokens']:,}   {by_step(tokens)}; {counted}"
+    if savings["token_ratio"] is not None:
+        read = f"{savings['input_tokens']:,} of {savings['long_context_only']:,}{measured(savings['queries'])}"
+        yield "input tokens", f"{percent(savings['token_ratio'])} of always reading the whole documents   {read}"
+    elif savings["unknown"]:
+        yield "input tokens", f"not compared: the length of the documents is not known{measured(savings['unknown'])}"
+    if money["cost"] is not None:
+        yield "cost", dollars(money["cost"]) + (" plus questions without a known price" if money["unpriced"] else "")
+    compared = money["compared"]
+    if compared["saved"] is not None:
+        paid = f"{dollars(compared['cost'])} instead of {dollars(compared['cost_long_context_only'])}"
+        yield "saved", f"{dollars(compared['saved'])}   {paid}{measured(compared['queries'])}"
+    if models.has_list_price:
+        yield from (("no price", f"{count}   {reason}") for reason, count in money["unpriced"].items())
+
+
+def by_step(tokens: Mapping[str, Any]) -> str:
+    """Return the tokens of each step that ran, from the usage of a question or of a ledger."""
+    steps = {step: tokens[step] for step in STEP_NAMES if tokens[step] and tokens[step]["input_tokens"]}
+    return "; ".join(
+        f"{STEP_NAMES[step]} {counts['input_tokens']:,} in, {counts['output_tokens']:,} out"
+        for step, counts in steps.items()
+    )

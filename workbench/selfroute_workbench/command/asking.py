@@ -22,12 +22,11 @@ from selfroute.errors import ConfigurationError
 from selfroute.prompts import CHECK_QUESTION
 from selfroute_workbench.command import answers, models
 from selfroute_workbench.command.library import Library
-from selfroute_workbench.command.options import Answering, Ask, Asking, Check
-from selfroute_workbench.command.reading import Sources, files_of
+from selfroute_workbench.command.options import Options
+from selfroute_workbench.command.reading import files_of, read_files
 from selfroute_workbench.command.sessions import Session
 from selfroute_workbench.command.terminal import open_console, stage
 from selfroute_workbench.command.texts import Text
-from selfroute_workbench.command.totals import show_ledger
 from selfroute_workbench.demo.with_langchain import load_embeddings
 from selfroute_workbench.private import make_folder
 
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from selfroute_workbench.command.vectors import VectorLibrary
 
 
-def ask(options: Ask) -> None:
+def ask(options: Options) -> None:
     """Route questions over the user's own files."""
     out = open_console(sys.stdout)
     options = _with_question(options)
@@ -43,22 +42,18 @@ def ask(options: Ask) -> None:
     session, library, answering = open_files(options, questions=questions)
     for question in questions:
         if options.as_json:
-            print_json(answers.with_passages_as_json(session.ask(question), library.texts))
+            print_json(answers.as_json(session.ask(question), library.texts))
             continue
         answers.show_field(out, "Question", question)
         output = answers.show_answer(out, partial(session.stream, question))
-        answers.show_reasons(out, output, models=answering, texts=library.texts, with_passages=options.show_passages)
+        answers.show_reasons(out, output, models=answering, texts=library.texts)
         out.print()
     if not options.as_json and len(questions) > 1:
-        show_ledger(out, session.ledger, models=answering)
+        answers.show_ledger(out, session.ledger, models=answering)
 
 
-def _with_question(options: Ask) -> Ask:
-    """Take the last argument as the question, where there is no other.
-
-    Raises:
-        ConfigurationError: It is a file, or does not look like a question.
-    """
+def _with_question(options: Options) -> Options:
+    """Take the last argument as the question, where there is no other."""
     if options.question:
         return options
     *files, last = options.files
@@ -69,12 +64,8 @@ def _with_question(options: Ask) -> Ask:
     return replace(options, files=files, question=[asked])
 
 
-def check(options: Check) -> bool:
-    """Try what `ask` would use on a question, and print what was found.
-
-    Returns:
-        Whether nothing has to be changed.
-    """
+def check(options: Options) -> bool:
+    """Try what `ask` would use on a question, and print what was found."""
     question = CHECK_QUESTION if options.question is None else options.question
     session, library, _ = open_files(options, questions=[question])
     findings = Findings(_in_users_words(finding, library.texts.values()) for finding in session.chain.check(question))
@@ -94,26 +85,18 @@ def _in_users_words(finding: Finding, texts: Iterable[Text]) -> Finding:
     return replace(finding, message=message)
 
 
-def open_files(options: Asking, *, questions: Sequence[str] = ()) -> tuple[Session, Library, models.Models]:
+def open_files(options: Options, *, questions: Sequence[str] = ()) -> tuple[Session, Library, models.Models]:
     """Index the user's own files where that is not done yet, say which model answers, and open a session over them."""
-    chain_options = options.chain_options()
     check_questions(questions)
-    sources = Sources(files=options.files, everything=options.everything)
     answering = load_models(options) or models.Models.extractive()  # before files are read, which may take long
-    texts = sources.read()
-    out, err = open_console(sys.stdout), open_console(sys.stderr)
-    library = open_library(texts, sources, embeddings=options.embeddings, store=options.store)
-    answers.show_reader(err if options.as_json else out, answering)
-    return open_session(library, answering, options, chain_options), library, answering
+    texts = read_files(options.files)
+    library = open_library(texts, embeddings=options.embeddings, store=options.store)
+    answers.show_reader(open_console(sys.stderr if options.as_json else sys.stdout), answering)
+    return open_session(library, answering, options, options.chain), library, answering
 
 
 def check_questions(questions: Sequence[str]) -> None:
-    """Check that questions can be asked.
-
-    Raises:
-        ConfigurationError: One is empty.
-        InputError: One holds half of a character.
-    """
+    """Check that questions can be asked."""
     if not all(question.strip() for question in questions):
         msg = 'a question is empty: write --question "..."'
         raise ConfigurationError(msg)
@@ -121,7 +104,7 @@ def check_questions(questions: Sequence[str]) -> None:
         check_question(question)
 
 
-def load_models(options: Answering) -> models.Models | None:
+def load_models(options: Options) -> models.Models | None:
     """Make the models that the options name; None for the extractive reader."""
     return models.load_models(options.model, long_context_model=options.long_context_model, base_url=options.base_url)
 
@@ -136,29 +119,26 @@ def load_vectors(texts: Sequence[Text], name: str, *, folder: Path | None, progr
 
 
 def open_session(
-    library: Library, answering: models.Models, options: Answering, chain_options: Mapping[str, Any]
+    library: Library, answering: models.Models, options: Options, chain_options: Mapping[str, Any]
 ) -> Session:
     """Open a session over a library."""
     more = {"priced_as": options.priced_as, **chain_options}
     return Session(library, answering, k=options.k, **more)
 
 
-def open_library(texts: Sequence[Text], sources: Sources, *, embeddings: str | None, store: Path | None) -> Library:
+def open_library(texts: Sequence[Text], *, embeddings: str | None, store: Path | None) -> Library:
     """Open the user's files: to search them by words or, with the name of embeddings, by vectors.
 
     Vectors are kept in a folder, by default in the cache folder; what is not there is indexed.
     """
     progress = open_console(sys.stderr)
     if embeddings is None:
-        sources.check_characters(sum(len(text.text) for text in texts))
         if store is not None:
             progress.print("Without --embeddings files are searched by words, which keeps nothing in --store")
         return Library(texts)
     folder = store or _default_store()
     library = load_vectors(texts, embeddings, folder=folder, progress=progress)
-    missing = library.missing()
-    sources.check_characters(library.characters_of(missing))
-    if missing:
+    if missing := library.missing():
         index(library, missing, progress=progress, where=f", kept in {folder}")
     else:
         progress.print(f"The index kept in {folder} is up to date")

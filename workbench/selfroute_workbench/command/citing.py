@@ -16,17 +16,7 @@ from selfroute_workbench.command.texts import Text
 
 @dataclass(frozen=True, slots=True)
 class FileCitation:
-    """A stretch of a file in which the answer stands.
-
-    Attributes:
-        source: The file.
-        line: The line of the file's text that it begins in, from 1.
-        start: The offset of its first character in the file's text.
-        end: The offset behind the last one.
-        text: The file's text there.
-        score: How much of the answer stands there, from 0 to 1.
-        page: The page that it begins on, from 1; None if the file has no pages.
-    """
+    """A stretch of a file in which the answer stands."""
 
     source: str
     line: int
@@ -48,13 +38,7 @@ class FileSection:
 
 @dataclass(frozen=True, slots=True)
 class FileRead:
-    """A file that was read: whole, as much of it as the model takes, or sections of it.
-
-    Attributes:
-        source: The file.
-        trimmed: Whether its text was cut.
-        sections: The sections that were read; empty if it was not read by sections.
-    """
+    """A file that was read: whole, as much of it as the model takes, or sections of it."""
 
     source: str
     trimmed: bool
@@ -64,13 +48,7 @@ class FileRead:
 def in_files(
     citations: Sequence[Citation], context: Sequence[Mapping[str, Any]], texts: Mapping[str, Text]
 ) -> list[FileCitation]:
-    """Return citations with offsets into files in place of those into what the model was given.
-
-    Args:
-        citations: The citations.
-        context: The metadata of the passages or documents that the model was given.
-        texts: The texts of the files, by source. A citation that its file does not hold is left out.
-    """
+    """Return citations with offsets into files in place of those into what the model was given."""
     found = []
     for citation in citations:
         metadata = context[citation["document"]]
@@ -92,13 +70,7 @@ def _offset(metadata: Mapping[str, Any]) -> int:
 
 
 def files_read(route: str, context: Sequence[Document], texts: Mapping[str, Text]) -> list[FileRead]:
-    """Return the files that a question read.
-
-    Args:
-        route: The step that answered.
-        context: The passages, sections or documents that it was given.
-        texts: The texts of the files, by source.
-    """
+    """Return the files that a question read."""
     if route == "rag":
         return []
     labels = [(one, one.metadata["source"], label_in(one.metadata)) for one in context]

@@ -17,7 +17,7 @@ from selfroute_workbench.command.answers import show_reader
 from selfroute_workbench.command.asking import index, load_models, load_vectors, open_session, print_json
 from selfroute_workbench.command.demo_answers import Compared, DemoAnswer
 from selfroute_workbench.command.library import Library
-from selfroute_workbench.command.options import Demo
+from selfroute_workbench.command.options import Options
 from selfroute_workbench.command.terminal import open_console, stage
 from selfroute_workbench.command.texts import Text
 from selfroute_workbench.command.vectors import VectorLibrary
@@ -37,7 +37,7 @@ STRATEGIES: dict[str, dict[str, Any]] = {
 """The options of the chain by which the recording is asked, to compare."""
 
 
-def demo(options: Demo) -> None:
+def demo(options: Options) -> None:
     """Route the shipped questions over the shipped documents."""
     answering = _choose_models(options)
     if answering and answering.recording:
@@ -54,7 +54,7 @@ def demo(options: Demo) -> None:
     with _timed(seconds, "index"):
         library = _open_library(texts, options, progress=progress)
     answering = answering or models.Models.extractive()
-    session, answers = open_session(library, answering, options, options.chain_options()), list[DemoAnswer]()
+    session, answers = open_session(library, answering, options, options.chain), list[DemoAnswer]()
     if answering.recording and not options.as_json:
         telling = open_session(library, answering, options, STRATEGIES["RAG, then sections"])
         demo_screen.show_story(out, telling.ask(corpus.question_of(STORY)), library.texts)
@@ -78,7 +78,7 @@ def demo(options: Demo) -> None:
         demo_screen.show_totals(out, totals, session.ledger, models=answering, seconds=seconds)
 
 
-def _open_library(texts: Sequence[Text], options: Demo, *, progress: Console) -> VectorLibrary:
+def _open_library(texts: Sequence[Text], options: Options, *, progress: Console) -> VectorLibrary:
     """Index the texts in memory: by the vectors that come with the package, or by a model that the options name."""
     if options.embeddings:
         library = load_vectors(texts, options.embeddings, folder=None, progress=progress)
@@ -88,7 +88,7 @@ def _open_library(texts: Sequence[Text], options: Demo, *, progress: Console) ->
     return library
 
 
-def _choose_models(options: Demo) -> models.Models | None:
+def _choose_models(options: Options) -> models.Models | None:
     """Return the model or the recording; None for the extractive reader."""
     named = load_models(options)
     if options.reader and named:
@@ -100,12 +100,8 @@ def _choose_models(options: Demo) -> models.Models | None:
     return models.Models.recorded()
 
 
-def check_recorded(options: Demo) -> None:
-    """Check that the options do not change the prompts that were recorded.
-
-    Raises:
-        ConfigurationError: One does.
-    """
+def check_recorded(options: Options) -> None:
+    """Check that the options do not change the prompts that were recorded."""
     others = {
         "--k": options.k != recorded.K,
         "--sections": options.sections is not None,
@@ -121,7 +117,7 @@ def check_recorded(options: Demo) -> None:
 
 
 def _compare(
-    library: Library, answering: models.Models, options: Demo, questions: Sequence[corpus.DemoQuestion]
+    library: Library, answering: models.Models, options: Options, questions: Sequence[corpus.DemoQuestion]
 ) -> dict[str, Compared]:
     """Ask the questions by each strategy, through the same chain."""
     compared = {}

@@ -19,18 +19,7 @@ from selfroute_workbench.demo.recorded import Recording
 
 @dataclass(frozen=True, slots=True)
 class DemoAnswer:
-    """The answer to a question of the demo.
-
-    Attributes:
-        question: The question.
-        route: The step that produced the answer.
-        answerable: Whether the question was answered.
-        answer: The answer.
-        match: Whether it contains a reference answer, or declines a question without one: a hint, not a grade.
-        grade: How right it is by meaning, from 0 to 1; None where nobody judged.
-        usage: The tokens and the cost.
-        decision: Why it took that route.
-    """
+    """The answer to a question of the demo."""
 
     question: DemoQuestion
     route: str

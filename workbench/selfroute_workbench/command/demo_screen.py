@@ -10,14 +10,13 @@ from rich.text import Text as Styled
 
 from selfroute.usage.ledger import Ledger
 from selfroute.usage.ledger_text import STEP_NAMES
-from selfroute_workbench.command.answers import COLOURS, show_field, show_reader
+from selfroute_workbench.command.answers import COLOURS, ledger_rows, show_field, show_reader, show_rows
 from selfroute_workbench.command.demo_answers import Compared, DemoAnswer
 from selfroute_workbench.command.models import Models
-from selfroute_workbench.command.options import Demo
+from selfroute_workbench.command.options import Options
 from selfroute_workbench.command.sessions import Output
 from selfroute_workbench.command.terminal import shortened
 from selfroute_workbench.command.texts import Text
-from selfroute_workbench.command.totals import ledger_rows, show_rows
 
 _GRADED = (
     "Before each draft it writes two numbers from 0 to 100: how likely the whole text holds an answer (the prospect), "
@@ -30,7 +29,7 @@ _ANSWER = 0.45  # of the rest of the line, at most
 
 
 def show_opening(
-    console: Console, options: Demo, *, texts: Sequence[Text], questions: int, models: Models | None
+    console: Console, options: Options, *, texts: Sequence[Text], questions: int, models: Models | None
 ) -> None:
     """Say what the demo is about to do, and which model answers."""
     words = sum(len(text.text.split()) for text in texts)

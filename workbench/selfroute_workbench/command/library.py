@@ -30,19 +30,10 @@ class _NoVectors(Embeddings):
 
 
 class Library:
-    """Texts, and a search over their passages by BM25, which needs neither an embedding model nor an index on disk.
-
-    Attributes:
-        texts: The texts by source.
-        passages: Their passages by id.
-    """
+    """Texts, and a search over their passages by BM25, which needs neither an embedding model nor an index on disk."""
 
     def __init__(self, texts: Sequence[Text]) -> None:
-        """Split texts into passages.
-
-        Args:
-            texts: The texts, each source once.
-        """
+        """Split texts into passages."""
         self.texts = {text.source: text for text in texts}
         self.passages = {str(passage.id): passage for text in texts for passage in split(text)}
 
@@ -56,11 +47,7 @@ class Library:
         return Library([text])
 
     def retriever(self, count: int) -> Runnable[str, list[Document]]:
-        """Return what finds passages.
-
-        Args:
-            count: How many are found. Those that hold no word of the question come last, in the order of the texts.
-        """
+        """Return what finds passages."""
 
         def find(question: str) -> list[Document]:
             passages = list(self.passages.values())
@@ -70,10 +57,6 @@ class Library:
             return [passages[number] for number, _ in zip((*best, *rest), range(count), strict=False)]
 
         return RunnableLambda(find)
-
-    def by_ids(self, names: Sequence[str]) -> list[Document]:
-        """Return the passages with these ids, in their order."""
-        return [self.passages[name] for name in names]
 
     @cached_property
     def _documents(self) -> StoredDocuments:

@@ -7,7 +7,7 @@ import os
 import secrets
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -26,7 +26,7 @@ from selfroute.usage.ledger_text import STEP_NAMES
 from selfroute_workbench.command.answers import NOT_THERE, as_json
 from selfroute_workbench.command.asking import open_files
 from selfroute_workbench.command.library import Library
-from selfroute_workbench.command.options import Mcp
+from selfroute_workbench.command.options import Options
 from selfroute_workbench.command.sessions import Output, Session
 from selfroute_workbench.command.terminal import open_console
 
@@ -51,23 +51,20 @@ Json = dict[str, Any]
 Asgi = Callable[..., Awaitable[None]]
 
 
-def serve(options: Mcp) -> None:
+def serve(options: Options, *, http: bool, host: str, port: int) -> None:
     """Serve the user's own files until the client goes; over HTTP, to those who send the token.
 
     Where no token is set, one is made and printed on the standard error: a port of this machine is open to all its
     users, also a port of files that only their owner may read.
-
-    Raises:
-        ConfigurationError: The server would be open to others without a token.
     """
     token = os.environ.get(TOKEN, "").strip()
-    if options.http and options.host not in _LOOPBACK and not token:
-        msg = f"--host {options.host} is open to others: set a token in {TOKEN}, which clients send as a bearer token"
+    if http and host not in _LOOPBACK and not token:
+        msg = f"--host {host} is open to others: set a token in {TOKEN}, which clients send as a bearer token"
         raise ConfigurationError(msg)
-    session, library, _ = open_files(replace(options, as_json=True))  # the standard output is the client's
+    session, library, _ = open_files(options)
     session.chain.warm_up()
     server = server_of(session, library)
-    if not options.http:
+    if not http:
         server.run("stdio")
         return
     import uvicorn  # noqa: PLC0415 - only where it is used
@@ -77,9 +74,9 @@ def serve(options: Mcp) -> None:
         token = secrets.token_urlsafe(32)
         console.print(f"No token is set in {TOKEN}, so one was made for now; clients send this header:")
         console.print(f"Authorization: Bearer {token}", markup=False, highlight=False, soft_wrap=True)
-    app = with_token(server.streamable_http_app(host=options.host), token)
-    console.print(f"Serving {len(library.texts)} documents at http://{options.host}:{options.port}/mcp")
-    uvicorn.run(app, host=options.host, port=options.port, log_level="warning")
+    app = with_token(server.streamable_http_app(host=host), token)
+    console.print(f"Serving {len(library.texts)} documents at http://{host}:{port}/mcp")
+    uvicorn.run(app, host=host, port=port, log_level="warning")
 
 
 def server_of(session: Session, library: Library) -> MCPServer[Any]:
@@ -126,7 +123,7 @@ def _add_ask(server: MCPServer[Any], session: Session, library: Library) -> None
 
 
 def _brief(output: Output, library: Library) -> Json:
-    """Return what a client is told of an answer."""
+    """Return the parts of an answer that a client gets."""
     told = as_json(output, library.texts)
     usage = output.usage
     return {
@@ -143,11 +140,7 @@ def _brief(output: Output, library: Library) -> Json:
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """Calls documents as the user does, and not by where they are on this machine.
-
-    Attributes:
-        labels: What the user calls each, by its name in the index.
-    """
+    """Calls documents as the user does, and not by where they are on this machine."""
 
     labels: Mapping[str, str]
 

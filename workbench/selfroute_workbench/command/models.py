@@ -38,16 +38,7 @@ class MissingPackageError(SelfRouteError, ImportError):
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """The models that answer.
-
-    Attributes:
-        llm: The model of the first step, and of the second if there is no other.
-        long_context_llm: The model of the second step.
-        name: Their name for people.
-        is_language_model: Whether it is not the extractive reader.
-        has_list_price: Whether the provider itself is asked, so that the price lists should have a price.
-        recording: The recording that answers in place of a model, if one does.
-    """
+    """The models that answer."""
 
     llm: Any
     long_context_llm: Any
@@ -73,12 +64,7 @@ class Models:
 
 
 def load_models(model: str | None, *, long_context_model: str | None = None, base_url: str | None) -> Models | None:
-    """Make the models that the user names; None without `--model`: then the extractive reader answers.
-
-    Raises:
-        ConfigurationError: They cannot be made, or an option is given that needs `--model`.
-        MissingPackageError: The provider's package is not installed.
-    """
+    """Make the models that the user names; None without `--model`: then the extractive reader answers."""
     if model is None:
         for option, value in (("--long-context-model", long_context_model), ("--base-url", base_url)):
             if value is not None:
@@ -93,18 +79,8 @@ def load_models(model: str | None, *, long_context_model: str | None = None, bas
     return Models(llm, second, name, has_list_price=base_url is None)
 
 
-def load_model(name: str, *, base_url: str | None = None, **more: Any) -> BaseChatModel:
-    """Make a chat model of any provider that `langchain.chat_models.init_chat_model` knows.
-
-    Args:
-        name: `provider:model`.
-        base_url: A server to ask in place of the provider's own. A local OpenAI-compatible one needs no key.
-        more: Other fields of the provider's class.
-
-    Raises:
-        ConfigurationError: The name or the address is malformed, the provider is unknown, or a key is missing.
-        MissingPackageError: The provider's package is not installed.
-    """
+def load_model(name: str, *, base_url: str | None = None) -> BaseChatModel:
+    """Make a chat model of any provider that `langchain.chat_models.init_chat_model` knows."""
     provider, _, model = name.partition(":")
     if not provider.strip() or not model.strip():
         msg = f"{name!r} is not a model: write provider:name, for example openai:gpt-4o-mini"
@@ -120,7 +96,7 @@ def load_model(name: str, *, base_url: str | None = None, **more: Any) -> BaseCh
     from langchain.chat_models import init_chat_model  # noqa: PLC0415 - half of what a command takes that needs none
 
     try:
-        made: BaseChatModel = init_chat_model(model, model_provider=provider, **fields, **more)
+        made: BaseChatModel = init_chat_model(model, model_provider=provider, **fields)
     except ImportError as error:
         found = _PACKAGE.search(str(error))
         install = f"pip install {found[1]}" if found else first_line(error)
@@ -129,8 +105,7 @@ def load_model(name: str, *, base_url: str | None = None, **more: Any) -> BaseCh
     except Exception as error:  # each provider's client has errors of its own
         raise _unusable(name, error) from error
     wanted = _KEYS.get(provider, ())
-    is_given = base_url or any(name.endswith("api_key") for name in more)
-    if wanted and not is_given and not any(map(os.environ.get, wanted)):  # some clients only find that when asked
+    if wanted and not base_url and not any(map(os.environ.get, wanted)):  # some clients only find that when asked
         msg = f"{name} needs a key: set the environment variable {wanted[0]}"
         raise ConfigurationError(msg)
     return made

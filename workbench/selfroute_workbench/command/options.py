@@ -1,33 +1,25 @@
-"""The commands that answer: a class for each, whose fields are its options, as typer reads them."""
+"""The options of the commands, as typer reads them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import typer
 
 from selfroute.calls.settings import MAX_DOCUMENTS, checked
-from selfroute.effects import Start as FirstStep
-from selfroute.errors import ConfigurationError
-from selfroute.policies import Budget
 
 _TAKES = {
     "sections": "a number of tokens, or ascending ones, such as 4000,16000",
-    "doubt_below": "a number from 0 to 100, or one for the passages and one for the sections, such as 70,60",
     "max_documents": "a number of documents, 0 for none, or none for no limit",
 }
 
 
 def numbers_of(name: str, given: str | int) -> Any:
-    """Return the value of an option that is a number or several, as a chain takes it.
-
-    Args:
-        name: The name of the chain's option.
-        given: What was typed, or the default.
-    """
+    """Return the value of an option that is a number or several, as a chain takes it."""
     try:
         if given == "none" and name == "max_documents":
             return None
@@ -38,42 +30,40 @@ def numbers_of(name: str, given: str | int) -> Any:
         raise typer.BadParameter(msg) from error
 
 
-FILES = "PDF, docx, HTML, Markdown and text files; folders; wildcards in quotes, such as 'reports/**/*.pdf'"
-Files = Annotated[
-    list[Path], typer.Argument(metavar="FILE...", help=f"{FILES}; - for the standard input", show_default=False)
+def _text(metavar: str, about: str, panel: str | None = None) -> Any:
+    return typer.Option(metavar=metavar, rich_help_panel=panel, help=about)
+
+
+def _numbers(option: str, metavar: str, about: str) -> Any:
+    name = option.removeprefix("--").replace("-", "_")
+    return typer.Option(
+        option, parser=partial(numbers_of, name), metavar=metavar, rich_help_panel="Reading more", help=about
+    )
+
+
+_FILES = (
+    "PDF, docx, HTML, Markdown and text files; folders; wildcards in quotes, such as 'reports/**/*.pdf'; - for stdin"
+)
+Files = Annotated[list[Path], typer.Argument(metavar="FILE...", help=_FILES, show_default=False)]
+Questions = Annotated[
+    list[Path],
+    typer.Argument(metavar="QUESTIONS...", help="JSONL files of questions with answers and documents, or demo"),
 ]
-Everything = Annotated[
+Question = Annotated[
+    list[str] | None,
+    typer.Option("--question", "-q", help="A question, where it is not the last argument; repeat it for more"),
+]
+CheckQuestion = Annotated[str | None, typer.Option("--question", "-q", help="A question to retrieve for")]
+Model = Annotated[str | None, _text("PROVIDER:NAME", "The model, such as openai:gpt-4o-mini", "Model")]
+LongContextModel = Annotated[str | None, _text("PROVIDER:NAME", "Another model for the whole documents", "Model")]
+BaseUrl = Annotated[str | None, _text("URL", "The model's server, such as http://localhost:8000/v1", "Model")]
+PricedAs = Annotated[
+    str | None, _text("PROVIDER:NAME", "The model whose price counts, if its own name is in no price list", "Model")
+]
+Reader = Annotated[
     bool,
     typer.Option(
-        "--all", rich_help_panel="Passages", help="Read and index however many files there are, without a question"
-    ),
-]
-Store = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="DIR",
-        rich_help_panel="Passages",
-        help="With --embeddings: the index's folder [default: in the cache folder]",
-    ),
-]
-Model = Annotated[
-    str | None,
-    typer.Option(metavar="PROVIDER:NAME", rich_help_panel="Model", help="The model, such as openai:gpt-4o-mini"),
-]
-LongContextModel = Annotated[
-    str | None,
-    typer.Option(metavar="PROVIDER:NAME", rich_help_panel="Model", help="Another model for the whole documents"),
-]
-BaseUrl = Annotated[
-    str | None,
-    typer.Option(metavar="URL", rich_help_panel="Model", help="The model's server, such as http://localhost:8000/v1"),
-]
-PricedAs = Annotated[
-    str | None,
-    typer.Option(
-        metavar="PROVIDER:NAME",
-        rich_help_panel="Model",
-        help="The model whose price counts, if its own name or address is in no price list",
+        "--reader", help="Answer with the sentence that shares most words with the question, without a language model"
     ),
 ]
 K = Annotated[
@@ -81,11 +71,14 @@ K = Annotated[
 ]
 EmbeddingModel = Annotated[
     str | None,
-    typer.Option(
-        metavar="NAME_OR_PATH",
-        rich_help_panel="Passages",
-        help="Search by vectors of a sentence-transformers model, such as all-MiniLM-L6-v2 [default: by words]",
+    _text(
+        "NAME_OR_PATH",
+        "Search by vectors of a sentence-transformers model, such as all-MiniLM-L6-v2 [default: by words]",
+        "Passages",
     ),
+]
+Store = Annotated[
+    Path | None, _text("DIR", "With --embeddings: the index's folder [default: in the cache folder]", "Passages")
 ]
 Graded = Annotated[
     bool,
@@ -97,231 +90,80 @@ Graded = Annotated[
 ]
 SectionTokens = Annotated[
     Any,  # typer takes no type with several numbers
-    typer.Option(
+    _numbers(
         "--sections",
-        parser=partial(numbers_of, "sections"),
-        metavar="TOKENS[,TOKENS]",
-        rich_help_panel="Reading more",
-        help="Read the sections that matter before whole documents: at most N tokens, such as 4000; then more, "
-        "such as 4000,16000",
+        "TOKENS[,TOKENS]",
+        "Read the sections that matter before whole documents: at most N tokens; then more, such as 4000,16000",
     ),
 ]
 MaxDocuments = Annotated[
     Any,
-    typer.Option(
-        "--max-documents",
-        parser=partial(numbers_of, "max_documents"),
-        metavar="N",
-        rich_help_panel="Reading more",
-        help="Read at most N whole documents for a question, the best ones; 0 for none, `none` for no limit",
+    _numbers("--max-documents", "N", "Read at most N whole documents, the best ones; 0 for none, `none` for no limit"),
+]
+Strategies = Annotated[
+    str | None,
+    _text(
+        "NAMES",
+        "The strategies to compare, separated by commas; also graded, graded_sections, or all of them "
+        "[default: rag,self_route,sections,long_context]",
     ),
 ]
-Start = Annotated[
-    FirstStep,
-    typer.Option(
-        rich_help_panel="Reading more",
-        help="The first step; auto reads the documents at once where the passages are most of them",
+Limit = Annotated[int | None, typer.Option(min=1, help="Ask at most N questions of each file, spread evenly")]
+OutFolder = Annotated[Path, _text("DIR", "The folder for replies and results")]
+OutFile = Annotated[Path, _text("JSONL", "The file for the questions")]
+MaxCost = Annotated[float | None, typer.Option(min=0, metavar="USD", help="Stop before the cost could exceed this")]
+Judge = Annotated[
+    str | None,
+    _text(
+        "[PROVIDER:NAME]",
+        "Ask a model whether the answers say what the references say; without a name, the one for documents",
     ),
 ]
-Reader = Annotated[
-    bool,
-    typer.Option(
-        "--reader",
-        rich_help_panel="Model",
-        help="Answer with the sentence that shares most words with the question, without a language model",
-    ),
+Number = Annotated[int, typer.Option("--n", min=1, help="How many questions to write")]
+Unanswerable = Annotated[
+    float, typer.Option(min=0, max=1, metavar="SHARE", help="The share of questions that have no answer")
 ]
-MaxCost = Annotated[
-    float | None,
-    typer.Option(min=0, metavar="USD", rich_help_panel="Cost", help="Stop before the cost could exceed this"),
-]
-DryRun = Annotated[
-    bool, typer.Option("--dry-run", rich_help_panel="Cost", help="Only estimate the tokens and the cost")
-]
-Json = Annotated[bool, typer.Option("--json", rich_help_panel="Output", help="Print nothing but JSON on stdout")]
-DoubtBelow = Annotated[
-    Any,
-    typer.Option(
-        "--doubt-below",
-        parser=partial(numbers_of, "doubt_below"),
-        metavar="N[,N]",
-        rich_help_panel="Reading more",
-        help="With --graded: an answer with less confidence reads more; two numbers are for the passages and for the "
-        "sections [default: 50]",
-    ),
-]
-StopBelow = Annotated[
+Window = Annotated[
     int | None,
-    typer.Option(
-        min=0,
-        max=100,
-        metavar="N",
-        rich_help_panel="Reading more",
-        help="With --graded: a decline with less prospect ends there [default: 20]",
-    ),
+    typer.Option(min=1, help="The model's window in tokens; longer documents are read in parts [default: its own]"),
 ]
-BudgetTokens = Annotated[
-    int | None,
-    typer.Option(
-        min=0,
-        metavar="N",
-        rich_help_panel="Cost",
-        help="The most tokens that a question may take; the draft is always paid",
-    ),
-]
-BudgetUsd = Annotated[
-    float | None,
-    typer.Option(
-        min=0, metavar="USD", rich_help_panel="Cost", help="The most that a question may cost; the draft is always paid"
-    ),
+Json = Annotated[bool, typer.Option("--json", help="Print nothing but JSON on stdout")]
+Http = Annotated[bool, typer.Option("--http", rich_help_panel="Server", help="Serve over streamable HTTP")]
+HostName = Annotated[str, _text("HOST", "With --http: the address", "Server")]
+Port = Annotated[
+    int, typer.Option(min=1, max=65_535, metavar="PORT", rich_help_panel="Server", help="With --http: the port")
 ]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Command:
-    """A command with its options.
+class Options:
+    """What was typed for a command."""
 
-    Attributes:
-        performed_by: The function that takes this object and returns False if it failed, as `module:name`.
-        brought_by: What brings the packages that it needs.
-    """
+    files: Sequence[Path] = ()
+    question: Any = None
+    limit: int | None = None
+    reader: bool = False
+    model: str | None = None
+    long_context_model: str | None = None
+    base_url: str | None = None
+    priced_as: str | None = None
+    k: int = 5
+    embeddings: str | None = None
+    store: Path | None = None
+    graded: bool = False
+    sections: Any = None
+    max_documents: int | None = MAX_DOCUMENTS
+    strategies: str | None = None
+    judge: str | None = None
+    max_cost: float | None = None
+    out: Path = Path("evaluation")
+    number: int = 40
+    unanswerable: float = 0.2
+    window: int | None = None
+    as_json: bool = False
 
-    performed_by: ClassVar[str]
-    brought_by: ClassVar[str] = "selfroute-workbench"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Answering(Command):
-    """The options of every command that answers questions."""
-
-    model: Model = None
-    long_context_model: LongContextModel = None
-    base_url: BaseUrl = None
-    k: K = 5
-    embeddings: EmbeddingModel = None
-    as_json: Json = False
-    priced_as: PricedAs = None
-    graded: Graded = False
-    sections: SectionTokens = None
-
-    def chain_options(self) -> dict[str, Any]:
-        """Return the options of the chain."""
-        return {"answerability": "graded" if self.graded else "text", "sections": self.sections}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Demo(Answering):
-    """Answer the questions that come with selfroute from the documents that come with it.
-
-    Without --model, recorded replies of a language model answer, and the strategies are compared.
-    Example: selfroute demo --model openai:gpt-4o-mini
-    """
-
-    performed_by: ClassVar[str] = "selfroute_workbench.command.demo:demo"
-
-    limit: Annotated[int | None, typer.Option(min=1, help="Ask at most N questions, spread evenly")] = None
-    reader: Reader = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class Asking(Answering):
-    """The options of every command that asks about the user's own files."""
-
-    files: Files
-    store: Store = None
-    everything: Everything = False
-    doubt_below: DoubtBelow = None
-    stop_below: StopBelow = None
-    max_documents: MaxDocuments = MAX_DOCUMENTS
-    start: Start = "rag"
-    budget_tokens: BudgetTokens = None
-    budget_usd: BudgetUsd = None
-
-    def chain_options(self) -> dict[str, Any]:
-        """Return the options of the chain.
-
-        Raises:
-            ConfigurationError: An option would have no effect.
-        """
-        for option, value in (("--doubt-below", self.doubt_below), ("--stop-below", self.stop_below)):
-            if value is not None and not self.graded:
-                msg = f"{option} needs --graded too, which asks the model for the numbers that it bounds"
-                raise ConfigurationError(msg)
-        if isinstance(self.doubt_below, tuple) and not self.sections:
-            msg = "--doubt-below has a bound for sections: pass --sections 4000 too, or one number"
-            raise ConfigurationError(msg)
-        if self.start == "long_context" and self.max_documents == 0:
-            msg = "--start long_context reads documents, and --max-documents 0 forbids it: leave out one of them"
-            raise ConfigurationError(msg)
-        if self.budget_usd is not None and self.model is None:
-            msg = "--budget-usd needs --model too, since the extractive reader costs nothing; or use --budget-tokens"
-            raise ConfigurationError(msg)
-        bounded = self.budget_usd is not None or self.budget_tokens is not None
-        return {
-            **super().chain_options(),
-            "doubt_below": self.doubt_below,
-            "stop_below": self.stop_below,
-            "max_documents": self.max_documents,
-            "start": self.start,
-            "escalation": Budget(usd=self.budget_usd, tokens=self.budget_tokens) if bounded else None,
-        }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Ask(Asking):
-    """Answer questions from your own files.
-
-    Without --question the last argument is the question. Example: selfroute ask report.pdf "When does it end?"
-    """
-
-    performed_by: ClassVar[str] = "selfroute_workbench.command.asking:ask"
-
-    question: Annotated[
-        list[str] | None,
-        typer.Option("--question", "-q", help="A question, where it is not the last argument; repeat it for more"),
-    ] = None
-    show_passages: Annotated[bool, typer.Option(rich_help_panel="Output", help="Print the retrieved passages")] = True
-
-
-@dataclass(frozen=True, kw_only=True)
-class Chat(Asking):
-    """Chat with your own files: a question may follow up on earlier ones.
-
-    Without a terminal, each line of the standard input is a question.
-    Example: selfroute chat reports --model openai:gpt-4o-mini
-    """
-
-    performed_by: ClassVar[str] = "selfroute_workbench.command.chatting:chat"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Check(Asking):
-    """Try what `ask` would use, without asking a model; exit with 1 if something has to be changed.
-
-    Example: selfroute check reports --model openai:gpt-4o-mini
-    """
-
-    performed_by: ClassVar[str] = "selfroute_workbench.command.asking:check"
-
-    question: Annotated[str | None, typer.Option("--question", "-q", help="A question to retrieve for")] = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Mcp(Asking):
-    """Serve your own files to clients of the Model Context Protocol, such as Claude Code, Cursor or VS Code.
-
-    Over the standard input and output, or with --http over the network. There clients send a token: that in
-    SELFROUTE_MCP_TOKEN, or on this machine one that is made and printed.
-    Example: selfroute mcp reports --model openai:gpt-4o-mini
-    """
-
-    performed_by: ClassVar[str] = "selfroute_workbench.command.mcp:serve"
-    brought_by: ClassVar[str] = "selfroute-workbench[mcp]"
-
-    http: Annotated[bool, typer.Option("--http", rich_help_panel="Server", help="Serve over streamable HTTP")] = False
-    host: Annotated[str, typer.Option(metavar="HOST", rich_help_panel="Server", help="With --http: the address")] = (
-        "127.0.0.1"
-    )
-    port: Annotated[
-        int, typer.Option(min=1, max=65_535, metavar="PORT", rich_help_panel="Server", help="With --http: the port")
-    ] = 8321
+    @property
+    def chain(self) -> dict[str, Any]:
+        """The options of the chain."""
+        how = "graded" if self.graded else "text"
+        return {"answerability": how, "sections": self.sections, "max_documents": self.max_documents}

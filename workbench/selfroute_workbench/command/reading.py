@@ -5,11 +5,9 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
-from rich.prompt import Confirm
 
 from selfroute.errors import ConfigurationError
 from selfroute_workbench.command.terminal import open_console, stage
@@ -17,80 +15,36 @@ from selfroute_workbench.command.texts import Text, read_text
 from selfroute_workbench.evaluation.table import printable
 from selfroute_workbench.files import STANDARD_INPUT, NotTextError, UnreadableFileError, find, read_bytes
 
-MOST_FILES, MOST_CHARACTERS = 500, 3_000_000
 _LISTED = 20
 _PIPED = "standard input"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sources:
-    """The user's own files.
-
-    Attributes:
-        files: Files, folders, wildcards, or `-` for the standard input.
-        everything: Whether to read and index as much as there is, without a question.
-    """
-
-    files: Sequence[Path]
-    everything: bool = False
-
-    def read(self, *, again: bool = False) -> list[Text]:
-        """Read all; what cannot be read is listed on stderr.
-
-        Args:
-            again: Whether the files are read again later, which the standard input cannot be.
-
-        Raises:
-            ConfigurationError: Nothing can be read, or there are too many files.
-        """
-        if again and STANDARD_INPUT in self.files:
-            msg = "the documents are read again later: save the standard input in a file, and name that"
-            raise ConfigurationError(msg)
-        found, err = find(self.files), open_console(sys.stderr)
-        if len(found.files) > MOST_FILES:
-            self._agree(f"there are {len(found.files):,} files to read, more than {MOST_FILES:,}")
-        if not found.files and found.unreadable:
-            raise ConfigurationError("; ".join(found.unreadable))
-        texts, problems, others = list[Text](), list(found.unreadable), 0
-        with stage(err, f"Reading {files_of(len(found.files))}", len(found.files)) as advance:
-            for path, named in found.files.items():
-                try:
-                    texts.append(_read(path))
-                except NotTextError as error:
-                    problems += [str(error)] if named else []
-                    others += not named
-                except UnreadableFileError as error:
-                    problems.append(str(error))
-                advance(1)
-        if len(problems) == 1 and not texts:
-            raise ConfigurationError(problems[0])
-        _list(problems, err)
-        counts = ((found.hidden, "hidden"), (others, "not text"))
-        if passed := ", ".join(f"{number:,} {kind}" for number, kind in counts if number):
-            err.print(f"Passed over in folders: {passed}")
-        if not texts:
-            msg = "there is nothing to read: name PDF, docx, HTML, Markdown or text files, or a folder that holds some"
-            raise ConfigurationError(msg)
-        return texts
-
-    def check_characters(self, number: int) -> None:
-        """Check that so many characters are to be indexed.
-
-        Raises:
-            ConfigurationError: They are too many.
-        """
-        if number > MOST_CHARACTERS:
-            self._agree(f"there are {number:,} characters to index, more than {MOST_CHARACTERS:,}")
-
-    def _agree(self, what: str) -> None:
-        """Ask whether to go on, where somebody can be asked."""
-        if self.everything:
-            return
-        err = open_console(sys.stderr)
-        asked = err.is_terminal and sys.stdin.isatty()
-        if not (asked and Confirm.ask(f"{what[0].upper()}{what[1:]}. Go on?", console=err, default=False)):
-            msg = f"{what}: name fewer, or add --all"
-            raise ConfigurationError(msg)
+def read_files(files: Sequence[Path]) -> list[Text]:
+    """Read files, folders, wildcards, or `-` for the standard input; what cannot be read is listed on stderr."""
+    found, err = find(files), open_console(sys.stderr)
+    if not found.files and found.unreadable:
+        raise ConfigurationError("; ".join(found.unreadable))
+    texts, problems, others = list[Text](), list(found.unreadable), 0
+    with stage(err, f"Reading {files_of(len(found.files))}", len(found.files)) as advance:
+        for path, named in found.files.items():
+            try:
+                texts.append(_read(path))
+            except NotTextError as error:
+                problems += [str(error)] if named else []
+                others += not named
+            except UnreadableFileError as error:
+                problems.append(str(error))
+            advance(1)
+    if len(problems) == 1 and not texts:
+        raise ConfigurationError(problems[0])
+    _list(problems, err)
+    counts = ((found.hidden, "hidden"), (others, "not text"))
+    if passed := ", ".join(f"{number:,} {kind}" for number, kind in counts if number):
+        err.print(f"Passed over in folders: {passed}")
+    if not texts:
+        msg = "there is nothing to read: name PDF, docx, HTML, Markdown or text files, or a folder that holds some"
+        raise ConfigurationError(msg)
+    return texts
 
 
 def _read(path: Path) -> Text:

@@ -32,16 +32,7 @@ def shortened(text: str, size: int) -> str:
 
 @contextmanager
 def stage(console: Console, title: str, total: int | None = None) -> Iterator[Callable[[int], object]]:
-    """Show the progress of something that takes a while: a bar in a terminal, one line elsewhere.
-
-    Args:
-        console: The console.
-        title: What is being done.
-        total: The number of steps; None if it is not known.
-
-    Yields:
-        A function to call with the number of steps that have just been done.
-    """
+    """Show the progress of something that takes a while: a bar in a terminal, one line elsewhere."""
     if not console.is_terminal:
         console.print(f"{title} ...")
         yield lambda _done: None

@@ -17,14 +17,7 @@ from selfroute_workbench.files import read_file
 
 @dataclass(frozen=True)
 class Text:
-    """A whole text.
-
-    Attributes:
-        source: The file that it is from; its passages have it in their metadata.
-        text: The whole text.
-        name: What the user calls the file; empty for the same as the source.
-        pages: Where in the text each page begins; empty if the file has no pages.
-    """
+    """A whole text."""
 
     source: str
     text: str
@@ -42,12 +35,7 @@ class Text:
         return hashlib.sha256(f"{self.source}\0{self.text}".encode()).hexdigest()[:32]
 
     def find(self, piece: str, *, near: int) -> tuple[int, int] | None:
-        """Return where a piece of the text begins and ends; None if it does not hold it.
-
-        Args:
-            piece: The piece. Its white space may differ from the text's.
-            near: Its offset if it does not; of several places, the nearest is taken.
-        """
+        """Return where a piece of the text begins and ends; None if it does not hold it."""
         if self.text.startswith(piece, near):
             return near, near + len(piece)
         found = re.finditer(r"\s+".join(map(re.escape, piece.split())), self.text)
@@ -63,11 +51,7 @@ class Text:
 
 
 def read_text(path: Path) -> Text:
-    """Read a file as text.
-
-    Raises:
-        UnreadableFileError: It cannot be read.
-    """
+    """Read a file as text."""
     content = read_file(path)
     # A name of other bytes than UTF-8's cannot be kept as it is.
     source, name = (str(one).encode("utf-8", "backslashreplace").decode() for one in (path.resolve(), path))

@@ -33,26 +33,12 @@ class VectorLibrary(Library):
     """Texts and the index of their passages' vectors.
 
     An index in a folder keeps every text that was ever asked about; a library sees only its own texts.
-
-    Attributes:
-        store: The index.
-        own: The filter of the store for the passages of these texts.
     """
 
     def __init__(
         self, texts: Sequence[Text], *, embeddings: Embeddings, embeddings_name: str, folder: Path | None = None
     ) -> None:
-        """Open the index.
-
-        Args:
-            texts: The texts, each source once.
-            embeddings: Embed passages and questions.
-            embeddings_name: The name of the embeddings; another name is another index.
-            folder: The folder to keep the index in; None for memory.
-
-        Raises:
-            ConfigurationError: The folder cannot be used.
-        """
+        """Open the index."""
         super().__init__(texts)
         self.own = {"text_key": {"$in": [text.key for text in texts]}}
         with umask():  # in a folder that others may look into, Chroma's files are private
@@ -88,12 +74,7 @@ class VectorLibrary(Library):
         return sum(len(self.texts[source].text) for source in {passage.metadata["source"] for passage in passages})
 
     def index(self, passages: Sequence[Document], *, on_progress: Callable[[int], object]) -> None:
-        """Add passages, and delete those of earlier versions of the same sources.
-
-        Args:
-            passages: The passages that `missing` returned.
-            on_progress: Called with the number of passages that have just been added.
-        """
+        """Add passages, and delete those of earlier versions of the same sources."""
         for page in _pages(passages, _BATCH):
             with umask():
                 self.store.add_documents(list(page))

@@ -20,15 +20,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class DemoQuestion:
-    """A question about one of the documents.
-
-    Attributes:
-        id: Its id.
-        document: The name of the document that it is about.
-        kind: Where the answer is: in one place, in several to combine, in the whole text; or the text does not say.
-        question: The question.
-        answers: Wordings of the reference answer; "unanswerable" where the text does not say.
-    """
+    """A question about one of the documents."""
 
     id: str
     document: str

@@ -16,13 +16,7 @@ _LOWEST, _HIGHEST = 0.1, 0.6  # the shares that it calls 0 and 100
 
 @dataclass(frozen=True, slots=True)
 class StandInReply:
-    """A reply of the stand-in for a model.
-
-    Attributes:
-        text: The reply.
-        input_tokens: The tokens of the prompt; None if they were not counted.
-        output_tokens: The tokens of the reply.
-    """
+    """A reply of the stand-in for a model."""
 
     text: str
     input_tokens: int | None = None

@@ -39,14 +39,7 @@ _GRADING = re.compile(r'^\{"(?:question|answer)": .*\}$', re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class RecordedReply:
-    """A recorded reply.
-
-    Attributes:
-        text: The reply.
-        question: The id of the question.
-        is_exact: Whether it was given to exactly this prompt. Otherwise it is the reply to the same question with other
-            passages, as embeddings that were computed on another machine may find them.
-    """
+    """A recorded reply."""
 
     text: str
     question: str
@@ -58,12 +51,6 @@ class Recording:
     """The replies to the shipped questions, and the grades of the answers.
 
     `recording/README.md` says which model gave them, when and how.
-
-    Attributes:
-        replies: The hashes of the prompts and the reply, by question id and step: `rag`, `graded`, `graded_sections`
-            or `long_context`.
-        grades: By question id and answer: 1, 0.5 or 0.
-        ids: The id of each question.
     """
 
     replies: Mapping[tuple[str, str], tuple[tuple[str, ...], str]]
@@ -108,10 +95,6 @@ class Recording:
 
     def grade(self, question: str, answer: str) -> float:
         """Return how right an answer to a question was judged, by meaning: 1, 0.5 or 0.
-
-        Args:
-            question: The id of the question.
-            answer: The answer, as it was recorded.
 
         Raises:
             InputError: It was not recorded.

@@ -26,13 +26,7 @@ class Pick:
 
 
 def take_apart(prompt: str, *, refusal: str) -> tuple[str, str, str]:
-    """Return the question, the context and the instruction of a prompt.
-
-    Args:
-        prompt: A context, and after it a paragraph `Question: ...` or `Query: ...` and perhaps `Answer:`. A paragraph
-            next to the context that ends with a colon or contains the refusal is the instruction.
-        refusal: The word by which the model declines.
-    """
+    """Return the question, the context and the instruction of a prompt."""
     starts = list(_QUESTION.finditer(prompt))
     if not starts:
         return "", prompt, ""

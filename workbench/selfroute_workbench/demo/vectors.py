@@ -54,12 +54,7 @@ def demo_store() -> InMemoryVectorStore:
 
 
 def pack(texts: Iterable[str], vectors: Any) -> bytes:
-    """Return the file of vectors.
-
-    Args:
-        texts: The texts.
-        vectors: Their vectors, of shape (texts, dimensions); two bytes are kept of each number.
-    """
+    """Return the file of vectors."""
     data = BytesIO()
     np.savez(data, names=np.array(list(map(_name_of, texts))), vectors=np.asarray(vectors, dtype=np.float16))
     return data.getvalue()

@@ -17,12 +17,6 @@ _ALSO = "all-MiniLM-L6-v2"
 def weights(name: str | None) -> Iterator[str]:
     """Find the weights of a sentence-transformers model, to load them in the block.
 
-    Args:
-        name: A name or a path; None for all-MiniLM-L6-v2.
-
-    Yields:
-        The name or the path by which sentence-transformers loads them.
-
     Raises:
         ConfigurationError: They cannot be loaded.
     """

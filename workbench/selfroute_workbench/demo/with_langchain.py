@@ -90,10 +90,6 @@ class ExtractiveReader(_StandIn):
         >>> reader = ExtractiveReader()
         >>> reader.invoke("The pier was closed in May.\n\nQuestion: When was the pier closed?\nAnswer:").text
         'The pier was closed in May.'
-
-    Attributes:
-        threshold: The share of the question's words below which the reader declines.
-        refusal: What it writes to decline.
     """
 
     threshold: float = THRESHOLD
@@ -126,10 +122,6 @@ class RecordedModel(_StandIn):
         >>> prompt = RAG.format(context="...", question=question, refusal="unanswerable")
         >>> RecordedModel().invoke(prompt).text
         '£104'
-
-    Attributes:
-        model_name: Its name.
-        differing: The questions that were asked with other passages than those of the recording.
     """
 
     model_name: str = recorded.NAME

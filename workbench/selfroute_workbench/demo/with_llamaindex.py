@@ -84,10 +84,6 @@ class ExtractiveReader(_StandIn):
         >>> reader = ExtractiveReader()
         >>> reader.complete("The pier was closed in May.\n\nQuestion: When was the pier closed?\nAnswer:").text
         'The pier was closed in May.'
-
-    Attributes:
-        threshold: The share of the question's words below which the reader declines.
-        refusal: What it writes to decline.
     """
 
     threshold: float = THRESHOLD
@@ -116,9 +112,6 @@ class RecordedModel(_StandIn):
         >>> prompt = RAG.format(context="...", question=question, refusal="unanswerable")
         >>> RecordedModel().complete(prompt).text
         '£104'
-
-    Attributes:
-        differing: The questions that were asked with other passages than those of the recording.
     """
 
     differing: set[str] = Field(default_factory=set, exclude=True, repr=False)

@@ -1,8 +1,7 @@
-"""Evaluation: does Self-Route reproduce the paper's tables, and does it pay on your documents?"""
+"""Evaluation: does Self-Route pay on your documents?"""
 
 from selfroute_workbench.evaluation.evaluating import evaluate
-from selfroute_workbench.evaluation.grades import load_grades
 from selfroute_workbench.evaluation.questions import Question, load_questions
 from selfroute_workbench.evaluation.results import Evaluation
 
-__all__ = ["Evaluation", "Question", "evaluate", "load_grades", "load_questions"]
+__all__ = ["Evaluation", "Question", "evaluate", "load_questions"]

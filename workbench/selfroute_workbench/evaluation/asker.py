@@ -14,13 +14,7 @@ from selfroute_workbench.evaluation.reply import Reply
 
 
 class Asker:
-    """A model whose replies are kept. Threads may share it.
-
-    Attributes:
-        model: The model, by the name that it reports.
-        calls: How many replies were used.
-        used: The tokens and the cost of all replies that were used, as if kept ones were asked for again.
-    """
+    """A model whose replies are kept. Threads may share it."""
 
     def __init__(
         self,
@@ -31,15 +25,7 @@ class Asker:
         name: str | None = None,
         priced_as: PricedModel | None = None,
     ) -> None:
-        """Take a model.
-
-        Args:
-            call: Sends a prompt to the model, and returns the tally of its reply.
-            replies: Keeps its replies.
-            model: The model, by the name that it reports.
-            name: The user's name for the pipeline; it counts only where the model does not report its own.
-            priced_as: The model that it is priced as, if not as itself.
-        """
+        """Take a model."""
         self.model, self.calls, self.used = model, 0, StepUsage(0, 0, cost=FREE)
         self._call, self._replies, self._priced_as = call, replies, priced_as
         self._name = None if model.name else name
@@ -47,9 +33,6 @@ class Asker:
 
     def check(self, step: str) -> None:
         """Check, before anything is paid for, that the model can be asked.
-
-        Args:
-            step: What it is asked for, for the error.
 
         Raises:
             ConfigurationError: There is a cap on the cost, and no price of the model is known; or replies are kept in a
@@ -60,11 +43,6 @@ class Asker:
 
     def ask(self, prompt: str, step: str, *, attempt: int = 0) -> tuple[Reply, bool]:
         """Return the kept reply to a prompt, or a new one, and whether it is new.
-
-        Args:
-            prompt: The prompt.
-            step: The kind of prompt.
-            attempt: A number from 0: another one gets another reply to the same prompt.
 
         Raises:
             CostCapError: As in `Replies.get`.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -10,9 +11,11 @@ import numpy as np
 
 from selfroute.calls.settings import Sections
 from selfroute.errors import ConfigurationError
+from selfroute_workbench.evaluation.looks import NAMES, Strategy
+from selfroute_workbench.evaluation.record import Record
 from selfroute_workbench.evaluation.replay import GRADED, WITH_SECTIONS, Rule
 from selfroute_workbench.evaluation.statistics import FEWEST_DOCUMENTS, FEWEST_QUESTIONS, Floats, Units
-from selfroute_workbench.evaluation.trials import PUBLISHED, Evidence, Figures, Gain, Row, Trial, counts_of, is_number
+from selfroute_workbench.evaluation.trials import PUBLISHED, Evidence, Figures, Gain, Row, Trial, counts_of, rows_of
 
 WORTH_OF_A_DOCUMENT = 0.05
 """Reading a document of mean length must raise the quality of that question by so much (5 points of 100) to pay."""
@@ -36,9 +39,26 @@ class Options(dict[str, Any]):
 
     rule: Rule
     figures: Figures
-    gains: Mapping[str, Gain]
+    gains: Mapping[Strategy, Gain]
     counts: str
     notes: Sequence[str]
+
+    @property
+    def lines(self) -> Sequence[str]:
+        """What they bring and what limits the choice, in sentences."""
+        name = NAMES[self.rule.strategy]
+        gains = (
+            f"{gain} over {NAMES[other]}{'' if gain.is_distinguishable else ', no difference shown'}, for "
+            f"{100 * gain.token_share:+.1f} % of the tokens."
+            for other, gain in self.gains.items()
+            if other in ("rag", "self_route", "long_context")
+        )
+        return (
+            f"{name[0].upper()}{name[1:]}: {json.dumps(self)}",
+            f"On {self.counts}, each tested without its document: quality {self.figures}.",
+            *gains,
+            *self.notes,
+        )
 
 
 def options_of(rule: Rule, sections: Sections) -> dict[str, Any]:
@@ -59,24 +79,21 @@ def options_of(rule: Rule, sections: Sections) -> dict[str, Any]:
     return options
 
 
-def choose_options(
-    rows: Iterable[Row], *, sections: Sections, token_share: float | None = None, price_of_wrong: float = 1.0
-) -> Options:
+def choose_options(rows: Iterable[Row], *, sections: Sections, token_share: float | None = None) -> Options:
     """Choose the bounds of draft, sections and stop, whether sections are read, and whether to escalate at all.
 
     Args:
         rows: The questions.
         sections: The tokens of the sections in these rows.
         token_share: As in `Evaluation.options`.
-        price_of_wrong: As in `Evaluation.options`; see `value_of`.
 
     Raises:
         ConfigurationError: There are no questions, or a value is not valid.
     """
-    if token_share is not None and not (is_number(token_share) and 0 < token_share <= 1):
+    if token_share is not None and not 0 < token_share <= 1:
         msg = f"token_share is a share of the long context's tokens, above 0 and at most 1; it is {token_share!r}"
         raise ConfigurationError(msg)
-    evidence = Evidence(rows, price_of_wrong=price_of_wrong)
+    evidence = Evidence(rows)
     rule = choose(evidence, range(len(evidence.rows)), token_share=token_share)
     trial, chosen = cross_validated(evidence, token_share=token_share)
     plain = {strategy: evidence.trial(Rule.default(strategy)) for strategy in evidence.strategies}
@@ -87,6 +104,23 @@ def choose_options(
     over_budget = () if token_share is None else _over_budget(evidence, rule, token_share)
     options.notes = (*over_budget, *_notes(evidence, chosen, rule))
     return options
+
+
+def options_for(evaluation: Record, token_share: float | None) -> Options:
+    """Choose options by an evaluation; as `choose_options`."""
+    rows = rows_of(evaluation.questions, evaluation.looks, measure=evaluation.measure)
+    return choose_options(rows, sections=evaluation.sections, token_share=token_share)
+
+
+def advice_of(evaluation: Record) -> Options | None:
+    """Return the options that would do best; None where there are too few questions to choose by, or no model."""
+    rows = rows_of(evaluation.questions, evaluation.looks, measure=evaluation.measure)
+    if len(rows) < FEWEST_QUESTIONS or not evaluation.settings.get("language_model", True):
+        return None
+    try:
+        return choose_options(rows, sections=evaluation.sections)
+    except ConfigurationError:
+        return None
 
 
 def _over_budget(evidence: Evidence, rule: Rule, token_share: float) -> Iterator[str]:

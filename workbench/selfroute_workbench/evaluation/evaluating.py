@@ -12,10 +12,9 @@ from typing import Any, cast
 from selfroute.errors import ConfigurationError
 from selfroute.usage.prices import PricedModel
 from selfroute_workbench.evaluation import looking, runs
-from selfroute_workbench.evaluation.grades import load_grades
 from selfroute_workbench.evaluation.judge import ModelJudge
 from selfroute_workbench.evaluation.looking import Pipeline
-from selfroute_workbench.evaluation.looks import STRATEGIES, OtherGrade, Strategy
+from selfroute_workbench.evaluation.looks import STRATEGIES, Strategy
 from selfroute_workbench.evaluation.questions import Question, load_questions, question_of
 from selfroute_workbench.evaluation.replies import Replies
 from selfroute_workbench.evaluation.results import Evaluation
@@ -31,7 +30,6 @@ def evaluate(  # noqa: PLR0913 - what there is to choose
     strategies: Sequence[Strategy] = COMPARED,
     judge: Any = None,
     judge_priced_as: str | None = None,
-    grades: str | Path | None = None,
     folder: str | Path | None = None,
     name: str | None = None,
     concurrency: int = 4,
@@ -76,7 +74,6 @@ def evaluate(  # noqa: PLR0913 - what there is to choose
             means no judge: answers are scored by the questions' own metrics. One call for each question.
         judge_priced_as: The model whose price counts for the judge, as `provider:name`, if the judge's own name is in
             no price list.
-        grades: A `grades.jsonl` with other people's grades to compare the judge with (see `load_grades`).
         folder: A folder to keep replies in, so that you can continue an interrupted run; None to keep none. A reply is
             used again for the same prompt to a model of the same name; use another folder if you change anything else,
             such as the temperature.
@@ -88,8 +85,8 @@ def evaluate(  # noqa: PLR0913 - what there is to choose
     Raises:
         ConfigurationError: The pipeline is neither a chain nor an engine. A strategy is unknown, or your own prompt
             asks for no numbers. There is a `folder`, but a model reports no name and there is no `name`. There is a
-            `max_cost`, but no known price (extra `prices`). The judge is not a model, or `judge_priced_as` or `grades`
-            is given without one.
+            `max_cost`, but no known price (extra `prices`). The judge is not a model, or `judge_priced_as` is
+            given without one.
         InputError: A question is not as described.
     """
     strategies = list(dict.fromkeys(strategies))
@@ -98,7 +95,9 @@ def evaluate(  # noqa: PLR0913 - what there is to choose
         msg = f"strategies takes {', '.join(STRATEGIES)}; not {', '.join(unknown) or 'an empty list'}"
         raise ConfigurationError(msg)
     asked = _questions(questions)
-    others = _checked_judge_options(judge, judge_priced_as, grades)
+    if judge_priced_as is not None and (judge is None or judge is False):
+        msg = "judge_priced_as needs a judge: pass judge=True, or a model"
+        raise ConfigurationError(msg)
     cap = None if max_cost is None else Decimal(str(max_cost))
     with Replies(Path(folder) if folder else None, max_cost=cap) as kept:
         evaluated, steps = _pipeline_of(pipeline, kept, name), looking.steps_of(strategies)
@@ -113,23 +112,13 @@ def evaluate(  # noqa: PLR0913 - what there is to choose
             **looking.settings_of(evaluated, strategies),
             **({"judge": judging.settings} if judging else {}),
         }
-    return Evaluation(asked, found.looks, found.failures, settings, found.stopped, other_grades=others)
+    return Evaluation(asked, found.looks, found.failures, settings, found.stopped)
 
 
 def _questions(given: str | Path | Iterable[Question | Mapping[str, Any]]) -> list[Question]:
     if isinstance(given, str | Path):
         return load_questions(given)
     return [one if isinstance(one, Question) else question_of(one, str(number)) for number, one in enumerate(given, 1)]
-
-
-def _checked_judge_options(judge: Any, priced_as: str | None, grades: str | Path | None) -> tuple[OtherGrade, ...]:
-    """Check the judge's options before anything is paid; return the other grades."""
-    if judge is None or judge is False:
-        for option, value in (("judge_priced_as", priced_as), ("grades", grades)):
-            if value is not None:
-                msg = f"{option} needs a judge: pass judge=True, or a model"
-                raise ConfigurationError(msg)
-    return tuple(load_grades(grades)) if grades is not None else ()
 
 
 def _judge_of(given: Any, pipeline: Pipeline, *, name: str | None, priced_as: str | None) -> ModelJudge | None:

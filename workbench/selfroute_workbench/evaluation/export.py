@@ -1,44 +1,49 @@
-"""Writes the files of an evaluation: `results.json`, the report, and rows and tables as CSV."""
+"""Writes the files of an evaluation: `results.json`, `results.csv` and `report.html`.
+
+`results.json` holds everything but the texts of the documents, as one object: `selfroute` (the version), `settings`,
+`stopped`, `verdict`, `options` (those that do best), `tables`, and the lists `questions`, `looks` and
+`failures`, with the fields of their classes. The `document` of a question is its `document_id`. Money is a decimal
+string in US dollars. `passages` has the text of each passage once; those of a look have its index.
+"""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from selfroute_workbench.evaluation.pages.browsing import browsed
-from selfroute_workbench.evaluation.pages.report import html
+from selfroute import __version__
+from selfroute_workbench.evaluation.choosing import Options
+from selfroute_workbench.evaluation.looks import Look
+from selfroute_workbench.evaluation.page import page_of
 from selfroute_workbench.evaluation.record import Record
-from selfroute_workbench.evaluation.saved import fields_of, save_results
-from selfroute_workbench.evaluation.table import printable
-from selfroute_workbench.evaluation.tables import tables
+from selfroute_workbench.evaluation.table import Table, printable
+from selfroute_workbench.evaluation.verdict import Verdict
 from selfroute_workbench.private import make_folder, open_file, write
 
 _FORMULA = tuple("=+-@＝＋－＠\t\r")  # noqa: RUF001 - spreadsheets read the wide forms like the narrow ones
 
 
-def save(evaluation: Record, folder: str | Path) -> None:
-    """Write `results.json`, `report.html`, `results.csv`, `looks.csv` and `tables/*.csv`; earlier ones are replaced.
-
-    Args:
-        evaluation: The evaluation.
-        folder: The folder; it is made if it does not exist.
-    """
-    folder = Path(folder)
-    questions = browsed(evaluation)
-    evaluation = replace(evaluation, excerpts=tuple(each for one in questions for each in one.places.excerpts))
-    make_folder(folder / "tables")
-    shown = list(tables(evaluation))
-    save_results(evaluation, folder, shown)
-    write(folder / "report.html", html(evaluation, questions=questions, tables=shown), errors="replace")
-    for table in shown:
-        _write_csv(folder / "tables" / f"{table.name}.csv", [table.columns, *table.rows])
-    looks = [{**fields_of(look), "passages": len(look.passages)} for look in evaluation.looks]
-    for name, rows in (("results", list(result_rows(evaluation))), ("looks", looks)):
-        _write_csv(folder / f"{name}.csv", [tuple(rows[0]), *(tuple(row.values()) for row in rows)] if rows else [])
+def save(
+    evaluation: Record, folder: Path, *, verdict: Verdict, advice: Options | None, tables: Sequence[Table]
+) -> None:
+    """Write the files to a folder, which is made if need be; earlier ones are replaced."""
+    make_folder(folder)
+    # Models do send lone surrogates, which UTF-8 cannot hold; escaped they are JSON.
+    whole = json.dumps(_as_json(evaluation, verdict, advice, tables), ensure_ascii=False, allow_nan=False, indent=1)
+    write(folder / "results.json", whole, errors="backslashreplace")
+    lines = advice.lines if advice else ()
+    page = page_of(evaluation, verdict=verdict, advice=lines, tables=tables)
+    write(folder / "report.html", page, errors="replace")
+    with open_file(folder / "results.csv", "w", errors="replace") as file:
+        for number, row in enumerate(result_rows(evaluation)):
+            if not number:
+                csv.writer(file).writerow(row)
+            csv.writer(file).writerow(map(_cell, row.values()))
 
 
 def result_rows(evaluation: Record) -> Iterator[dict[str, Any]]:
@@ -59,14 +64,50 @@ def result_rows(evaluation: Record) -> Iterator[dict[str, Any]]:
         }
 
 
-def _write_csv(path: Path, rows: Iterable[Sequence[object]]) -> None:
-    with open_file(path, "w", errors="replace") as file:
-        csv.writer(file).writerows([_cell(value) for value in row] for row in rows)
-
-
 def _cell(value: object) -> object:
     """Return a value for a cell; a text that a spreadsheet would compute gets an apostrophe in front."""
     if not isinstance(value, str):
         return None if isinstance(value, float) and not isfinite(value) else value
     text = printable(value)
     return f"'{text}" if text.lstrip(" \n").startswith(_FORMULA) else text
+
+
+def _as_json(evaluation: Record, verdict: Verdict, advice: Options | None, tables: Sequence[Table]) -> Any:
+    texts: dict[str, int] = {}
+
+    def numbered(look: Look) -> dict[str, Any]:
+        passages = [{"text": texts.setdefault(each.text, len(texts)), "score": each.score} for each in look.passages]
+        return {**_fields_of(look), "passages": passages}
+
+    looks = [numbered(look) for look in evaluation.looks]
+    return plain(
+        {
+            "selfroute": __version__,
+            "settings": evaluation.settings,
+            "stopped": evaluation.stopped,
+            "verdict": verdict.data(),
+            "options": advice,
+            "tables": tables,
+            "questions": [replace(one, document=one.document and one.document_id) for one in evaluation.questions],
+            "looks": looks,
+            "failures": evaluation.failures,
+            "passages": list(texts),
+        }
+    )
+
+
+def _fields_of(data: Any) -> dict[str, Any]:
+    return {field.name: getattr(data, field.name) for field in fields(data)}
+
+
+def plain(value: Any) -> Any:
+    """Return a value as plain JSON: floats that are not finite as None, data classes as objects, others as text."""
+    if is_dataclass(value):
+        return plain(_fields_of(value))
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    return value if value is None or isinstance(value, str | int) else str(value)

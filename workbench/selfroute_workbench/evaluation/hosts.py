@@ -18,13 +18,7 @@ from selfroute_workbench.evaluation.reply import Reply
 
 
 class Used(NamedTuple):
-    """A reply that was used.
-
-    Attributes:
-        step: The step.
-        reply: The reply.
-        usage: Its tokens and cost.
-    """
+    """A reply that was used."""
 
     step: Route
     reply: Reply
@@ -52,25 +46,13 @@ class KeptTally(Tally):
 
 
 class KeptHost:
-    """A host of a framework whose models' replies are kept; whatever else it does is the framework's.
-
-    Attributes:
-        replies: The replies that were used, in order.
-        cut: Whether some document was shortened to fit its window.
-    """
+    """A host of a framework whose models' replies are kept; whatever else it does is the framework's."""
 
     streaming = False
     tally = KeptTally
 
     def __init__(self, host: Host[Any], kept: Replies, *, question: Key, name: str | None = None) -> None:
-        """Wrap a host.
-
-        Args:
-            host: The host, which serves one question.
-            kept: Keeps the replies.
-            question: The question's key.
-            name: The user's name for the pipeline; None to know models by the names that they report.
-        """
+        """Wrap a host."""
         self._host, self._kept, self._question, self._name = host, kept, question, name
         self.replies: list[Used] = []
         self.cut = False
@@ -100,19 +82,13 @@ class KeptHost:
             except Exception as error:
                 if not heard.ends_with(error):
                     raise
-            return Reply.of(
-                "".join(pieces),
-                heard,
-                prompt=lambda: prompt.text,
-                model=model,
-                priced_as=priced_as,
-            )
+            return Reply.of("".join(pieces), heard, prompt=lambda: prompt.text, model=model, priced_as=priced_as)
 
         form = settings.form_of(step) if settings.structured else None
         identity: Mapping[str, Any] = {
             "model": self._kept.identity(model, self._name, step=step),
             "step": step,
-            "report": form and [form.numbers, False, settings.refusal],
+            "report": form and [form.numbers, settings.refusal],
             "prompt": prompt.text if prompt.is_known else [self._host.question, prompt.context],
         }
         tokens = count_tokens(prompt.text if prompt.is_known else prompt.context)

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 from selfroute.errors import ConfigurationError, ReplyError
-from selfroute.usage.counts import Cost, StepUsage
 from selfroute_workbench.evaluation.asker import Asker
 from selfroute_workbench.evaluation.judging import JUDGE, Sheet, candidate_of, grade_by_rule
 from selfroute_workbench.evaluation.looks import Look
@@ -28,10 +27,6 @@ class ModelJudge:
     def __init__(self, asker: Asker, *, title: str | None = None) -> None:
         """Take a model.
 
-        Args:
-            asker: Asks the model.
-            title: Its name for people; None for its own.
-
         Raises:
             ConfigurationError: As for `Asker.check`.
         """
@@ -39,7 +34,7 @@ class ModelJudge:
         try:
             asker.check(STEP)
         except ConfigurationError as error:
-            msg = f"{error}. For the judge that is judge_priced_as='provider:name' (--judge-priced-as)"
+            msg = f"{error}. For the judge that is judge_priced_as='provider:name'"
             raise ConfigurationError(msg) from error
 
     @property
@@ -88,7 +83,3 @@ class ModelJudge:
             if asked >= _ATTEMPTS:
                 msg = f"the judge's reply is not one grade for each answer: {reply.text.strip()[:80]!r}"
                 raise UnreadableGradesError(msg)
-
-    def price(self, counts: StepUsage) -> Cost:
-        """Return the cost of a reply."""
-        return self._asker.price(counts)

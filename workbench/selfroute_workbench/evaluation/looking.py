@@ -33,14 +33,7 @@ _DEFAULTS = Bounds(DOUBT_BELOW, STOP_BELOW, sections_below=(DOUBT_BELOW,))
 
 
 class Pipeline(ABC):
-    """A chain or an engine to evaluate; it is called from several threads at once.
-
-    Attributes:
-        settings: Its options.
-        has_own_prompt: Whether its first prompt is the user's own.
-        kept: Keeps its models' replies.
-        name: The user's name for it; None if models are known by the names that they report.
-    """
+    """A chain or an engine to evaluate; it is called from several threads at once."""
 
     def __init__(self, parts: Any, kept: Replies, *, name: str | None, has_own_prompt: bool) -> None:
         """Keep the parts of a chain or an engine."""
@@ -49,13 +42,7 @@ class Pipeline(ABC):
 
     @abstractmethod
     def ask(self, options: Mapping[str, Any], given: Any, wrap: Wrap) -> Answer:
-        """Answer a question with other options, through a wrapped host.
-
-        Args:
-            options: The options that differ from the pipeline's own.
-            given: What the pipeline is given: the question, or a chain's input.
-            wrap: Wraps the host of the question.
-        """
+        """Answer a question with other options, through a wrapped host."""
 
     @abstractmethod
     def check_numbers(self, options: Mapping[str, Any]) -> None:
@@ -85,12 +72,7 @@ class Pipeline(ABC):
         return {step: declared(step) or model for step, model in self.models().items()}
 
     def judge(self, priced_as: PricedModel | None = None, *, title: str | None = None) -> ModelJudge:
-        """Return the model that reads whole documents as a judge.
-
-        Args:
-            priced_as: The model that it is priced as; None for what the pipeline prices it as.
-            title: Its name for people; None for its own.
-        """
+        """Return the model that reads whole documents as a judge."""
         llm, priced_as = self._models["long_context"], priced_as or self.priced()["long_context"]
         return ModelJudge(self.asker_with(llm, self.kept, name=self.name, priced_as=priced_as), title=title)
 
@@ -136,12 +118,6 @@ def look(pipeline: Pipeline, key: Key, given: Any, steps: tuple[Step, ...]) -> l
     """Ask for looks at one question, in one call; they are not scored yet.
 
     Sections are asked for after every draft that some bound could doubt.
-
-    Args:
-        pipeline: The chain or engine.
-        key: The question's key.
-        given: What the pipeline is given: the question, or a chain's input.
-        steps: The steps, as `together` yields them.
     """
     options, hosts = _options(pipeline, steps), list[KeptHost]()
 
@@ -234,13 +210,7 @@ def _paid(replies: Sequence[Used]) -> dict[str, Any]:
 
 
 def _said(replies: Sequence[Used], *, numbers: int, refusal: str) -> dict[str, Any]:
-    """Judge a reply without any bounds; return what it says, as fields of a look.
-
-    Args:
-        replies: The reply; empty if the model was not asked, since nothing was retrieved.
-        numbers: How many numbers it begins with, as in `Form`.
-        refusal: The word that declines.
-    """
+    """Judge a reply without any bounds; return what it says, as fields of a look."""
     if not replies:
         return {"answer": "", "declined": True, **_paid(())}
     reply = replies[0].reply

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import reduce
 from operator import add
-from typing import Literal, TypeVar
+from typing import Literal
 
 from selfroute.effects import Route
 from selfroute.usage.counts import Cost, StepUsage, Usage
@@ -22,31 +22,15 @@ Step = Literal["rag", "graded", "sections", "graded_sections", "long_context"]
 STEPS: tuple[Step, ...] = ("rag", "graded", "sections", "graded_sections", "long_context")
 Strategy = Literal["rag", "self_route", "sections", "graded", "graded_sections", "long_context"]
 STRATEGIES: tuple[Strategy, ...] = ("rag", "self_route", "sections", "graded", "graded_sections", "long_context")
-NAMES: Mapping[Strategy, str] = {
-    "rag": "RAG",
-    "self_route": "Self-Route",
-    "sections": "Self-Route with sections",
-    "graded": "graded Self-Route",
-    "graded_sections": "graded Self-Route with sections",
-    "long_context": "the long context",
-}
+_SENTENCE = (
+    "RAG, Self-Route, Self-Route with sections, graded Self-Route, graded Self-Route with sections, the long context"
+)
+NAMES: Mapping[Strategy, str] = dict(zip(STRATEGIES, _SENTENCE.split(", "), strict=True))
 """The strategies in a sentence."""
-TITLES: Mapping[str, str] = {
-    "rag": "RAG",
-    "self_route": "Self-Route",
-    "sections": "Self-Route + sections",
-    "graded": "graded",
-    "graded_sections": "graded + sections",
-    "long_context": "long context",
-}
+_TABLE = "RAG, Self-Route, Self-Route + sections, graded, graded + sections, long context"
+TITLES: Mapping[str, str] = dict(zip(STRATEGIES, _TABLE.split(", "), strict=True))
 """The strategies in a table or a chart."""
-ROUTES: Mapping[Step, Route] = {
-    "rag": "rag",
-    "graded": "rag",
-    "sections": "sections",
-    "graded_sections": "sections",
-    "long_context": "long_context",
-}
+ROUTES: Mapping[Step, Route] = dict(zip(STEPS, ("rag", "rag", "sections", "sections", "long_context"), strict=True))
 """The step as answers name it."""
 Measure = Literal["judged", "score"]
 """`"judged"` is `Look.judged`, `"score"` the questions' own metrics."""
@@ -243,56 +227,3 @@ class Failure(OfQuestion):
 
     step: Step | Literal["judge"]
     error: str
-
-
-@dataclass(frozen=True, slots=True)
-class Excerpt(OfQuestion):
-    """A piece of a document that an answer stands in, or that was read for it.
-
-    Attributes:
-        dataset: The question's data set.
-        id: The question's id in the data set.
-        strategies: The strategies with such an answer.
-        start: The offset of `text` in the document.
-        score: How much of the answer stands there, from 0 to 1; None if that is not known.
-        before: Some text before it.
-        text: The sentence in which the answer stands; empty if that is not known.
-        after: Some text behind it.
-        source: The document's name; None if it has none.
-    """
-
-    strategies: Sequence[str]
-    start: int
-    score: float | None
-    before: str
-    text: str
-    after: str
-    source: str | None = None
-
-
-Some = TypeVar("Some", Result, Failure, Excerpt)
-
-
-def by_key(some: Iterable[Some]) -> Mapping[Key, Sequence[Some]]:
-    """Return what belongs to each question, by its key, in the order in which it comes."""
-    found: dict[Key, list[Some]] = {}
-    for each in some:
-        found.setdefault(each.key, []).append(each)
-    return found
-
-
-@dataclass(frozen=True, slots=True)
-class OtherGrade:
-    """What somebody else, such as a person, says of an answer.
-
-    Attributes:
-        id: The question's id in the data set.
-        strategy: The strategy that gave the answer.
-        grade: 1, 0.5 or 0.
-        dataset: The question's data set; None if the id is enough to find it.
-    """
-
-    id: str
-    strategy: str
-    grade: float
-    dataset: str | None = None

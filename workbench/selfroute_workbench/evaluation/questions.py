@@ -6,7 +6,9 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from selfroute.errors import InputError
 from selfroute_workbench.evaluation.looks import OfQuestion
@@ -75,12 +77,11 @@ def load_questions(path: str | Path) -> list[Question]:
         InputError: The file cannot be read, has no question, or a line is not as described.
     """
     path = Path(path)
-    documents = _Documents(path.parent, takes_lines=False)
-    questions: dict[tuple[str, str], Question] = {}
+    documents, questions = _Documents(path.parent, takes_lines=False), dict[tuple[str, str], Question]()
     try:
         with path.open("rb") as lines:
             for where, row in rows(lines, str(path)):
-                question = _question(_Fields(where, row), where.rpartition(":")[2], path.stem, documents)
+                question = _question(row, where, where.rpartition(":")[2], path.stem, documents)
                 if question.key in questions:
                     msg = f"{where}: the id {question.id!r} was used before; give each question its own"
                     raise InputError(msg)
@@ -107,7 +108,7 @@ def question_of(row: Mapping[str, Any], name: str) -> Question:
     if not isinstance(row, Mapping):
         msg = f"question {name} is a {type(row).__name__}: write {{'question': ..., 'answers': [...]}}, in a list"
         raise InputError(msg)
-    return _question(_Fields(f"question {name}", row), name, "questions", _Documents(Path()))
+    return _question(row, f"question {name}", name, "questions", _Documents(Path()))
 
 
 def option_and_letter(answers: Sequence[str], choices: Sequence[str]) -> tuple[str, str]:
@@ -133,33 +134,44 @@ def choice_lines(choices: Sequence[str]) -> str:
     return "\n".join(f"{letter}. {option}" for letter, option in zip(LETTERS, choices, strict=False))
 
 
-@dataclass(frozen=True, slots=True)
-class _Fields:
-    """An object of the file, and checks of its fields."""
+def _not_blank(text: str) -> str:
+    if not text.strip():
+        msg = "it is empty"
+        raise ValueError(msg)
+    return text
 
-    where: str
-    values: Mapping[str, Any]
 
-    def fail(self, what: str) -> NoReturn:
-        msg = f"{self.where}: {what}"
-        raise InputError(msg)
+_Text = Annotated[str, AfterValidator(_not_blank)]
 
-    def text(self, key: str, default: str = "") -> str:
-        value = self.values.get(key)
-        if value is None:
-            return default
-        if key == "id" and isinstance(value, int):
-            return str(value)
-        if not isinstance(value, str) or not value.strip():
-            self.fail(f"{key} must be a string that is not empty")
-        return value
 
-    def texts(self, key: str) -> tuple[str, ...]:
-        value = self.values.get(key)
-        texts = [value] if isinstance(value, str) else [] if value is None else value
-        if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
-            self.fail(f"{key} must be a list of strings")
-        return tuple(texts)
+class _Row(BaseModel):
+    """A line of the file."""
+
+    model_config = ConfigDict(coerce_numbers_to_str=True)
+
+    question: _Text
+    answers: tuple[str, ...]
+    choices: Annotated[tuple[str, ...], Field(max_length=len(LETTERS))] = ()
+    id: _Text | None = None
+    dataset: _Text | None = None
+    metric: _Text | None = None
+    kind: _Text | None = None
+    source: _Text | None = None
+    document: _Text | None = None
+    document_file: _Text | None = None
+
+    @field_validator("metric")
+    @classmethod
+    def _known(cls, name: str | None) -> str | None:
+        if name and name not in METRICS:
+            msg = f"{name!r} is not known; write one of {', '.join(METRICS)}"
+            raise ValueError(msg)
+        return name
+
+    @field_validator("answers", "choices", mode="before")
+    @classmethod
+    def _listed(cls, given: Any) -> Any:
+        return [given] if isinstance(given, str) else given
 
 
 class _Documents:
@@ -170,20 +182,23 @@ class _Documents:
         self._files: dict[str, str] = {}
         self._texts: dict[str, str] = {}
 
-    def of(self, row: _Fields) -> str | None:
-        text, name = row.text("document"), row.text("document_file")
+    def of(self, row: _Row) -> str | None:
+        text, name = row.document or "", row.document_file
         if text and name:
-            row.fail("document and document_file are both given; write one of them")
+            msg = "document and document_file are both given; write one of them"
+            raise ValueError(msg)
         if text and not self._takes_lines and _is_no_document(text, self._folder):
-            row.fail(
+            msg = (
                 f"document is the text itself, and {text.strip()!r} is a file's name or one short line: write "
                 "document_file for the path of a file"
             )
+            raise ValueError(msg)
         if name and name not in self._files:
             try:
                 self._files[name] = read_file(self._folder / name).text
             except UnreadableFileError as error:
-                row.fail(f"document_file {name!r}: {error.problem}")
+                msg = f"document_file {name!r}: {error.problem}"
+                raise ValueError(msg) from error
         text = self._files[name] if name else text
         return self._texts.setdefault(text, text) if text else None
 
@@ -199,35 +214,27 @@ def _is_no_document(text: str, folder: Path) -> bool:
         return False
 
 
-def _question(row: _Fields, name: str, dataset: str, documents: _Documents) -> Question:
-    choices = row.texts("choices")
-    if row.values.get("metric") == "judged":
-        row.fail("judged is measured beside a question's own metric: leave it out, and name a judge (--judge, judge=)")
-    metric = row.text("metric", "choice" if choices else "f1")
-    if metric not in METRICS:
-        row.fail(f"metric {metric!r} is not known; write one of {', '.join(METRICS)}")
-    return Question(
-        dataset=row.text("dataset", dataset),
-        id=row.text("id", name),
-        question=row.text("question") or row.fail("question is missing"),
-        answers=_answers(row, metric, choices),
-        metric=metric,
-        choices=choices,
-        document=documents.of(row),
-        kind=row.text("kind") or None,
-        source=row.text("source") or None,
-    )
-
-
-def _answers(row: _Fields, metric: str, choices: tuple[str, ...]) -> tuple[str, ...]:
-    if row.values.get("answers") is None:
-        row.fail("answers is missing; write the right answers in a list")
-    answers = row.texts("answers")
-    if metric != "choice":
-        return answers
-    if not 1 < len(choices) <= len(LETTERS):
-        row.fail(f"the metric choice takes 2 to {len(LETTERS)} choices")
+def _question(given: Mapping[str, Any], where: str, name: str, dataset: str, documents: _Documents) -> Question:
     try:
-        return option_and_letter(answers, choices) if answers else ()
+        row = _Row.model_validate({key: value for key, value in given.items() if value is not None})
+        answers, metric = row.answers, row.metric or ("choice" if row.choices else "f1")
+        if metric == "choice" and answers:
+            answers = option_and_letter(answers, row.choices)
+        return Question(
+            row.dataset or dataset,
+            row.id or name,
+            row.question,
+            answers,
+            metric,
+            row.choices,
+            documents.of(row),
+            row.kind,
+            row.source,
+        )
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        msg = f"{where}: {'.'.join(map(str, wrong['loc']))}: {wrong['msg']}"
+        raise InputError(msg) from error
     except ValueError as error:
-        row.fail(str(error))
+        msg = f"{where}: {error}"
+        raise InputError(msg) from error

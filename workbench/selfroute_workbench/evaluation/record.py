@@ -10,18 +10,7 @@ from typing import Any
 
 from selfroute.calls.settings import Sections
 from selfroute.errors import ConfigurationError
-from selfroute_workbench.evaluation.looks import (
-    SECTIONS,
-    Excerpt,
-    Failure,
-    Key,
-    Look,
-    Measure,
-    OtherGrade,
-    Result,
-    Strategy,
-    by_question,
-)
+from selfroute_workbench.evaluation.looks import SECTIONS, Failure, Key, Look, Measure, Result, Strategy, by_question
 from selfroute_workbench.evaluation.questions import Question
 from selfroute_workbench.evaluation.replay import GRADED, Rule
 
@@ -35,8 +24,6 @@ class Record:
     failures: Sequence[Failure] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
     stopped: str | None = None
-    other_grades: Sequence[OtherGrade] = ()
-    excerpts: Sequence[Excerpt] = ()
 
     @property
     def strategies(self) -> Sequence[Strategy]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, TypeVar
 
 from selfroute.answerability import Verdict
 from selfroute.calls.drivers import advance
@@ -30,23 +30,8 @@ _VERDICTS: Mapping[Signal, Verdict] = {
 }
 
 
-class Judged(Protocol):
-    """What the flow needs to know of a look."""
-
-    @property
-    def declined(self) -> bool:
-        """Whether it declines."""
-
-    @property
-    def prospect(self) -> float | None:
-        """How likely the whole text holds an answer, from 0 to 100; None if it does not say."""
-
-    @property
-    def confidence(self) -> float | None:
-        """How likely the answer would stay the same, from 0 to 100; None if it does not say."""
-
-
-AnyLook = TypeVar("AnyLook", bound=Judged)
+AnyLook = TypeVar("AnyLook")
+"""A look, or what else has `declined`, `prospect` and `confidence`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +57,7 @@ class Rule:
         return cls(strategy, (DOUBT_BELOW,), STOP_BELOW) if strategy in GRADED else cls(strategy)
 
     def steps(self, rungs: int = 1) -> tuple[Step, ...]:
-        """Return the steps of this rule, the cheapest first.
-
-        Args:
-            rungs: How many readings of sections there may be.
-        """
+        """Return the steps of this rule, the cheapest first."""
         if self.strategy == "long_context":
             return ("long_context",)
         draft: Step = "graded" if self.strategy in GRADED else "rag"
@@ -89,12 +70,6 @@ class Rule:
         """Return the looks that this rule pays for, in order; the last one is shown.
 
         Sections that were not asked for are passed over, as where they would save little.
-
-        Args:
-            looks: The looks at one question; several for sections that were read more than once.
-
-        Returns:
-            The looks; None if the rule needs one that there is not.
         """
         sections = looks.get("graded_sections" if self.strategy in GRADED else "sections", ())
         steps = self.steps(max(1, len(sections)))
@@ -105,7 +80,7 @@ class Rule:
             return None
         return tuple(look for at in asked if (look := found[at]) is not None)
 
-    def _signal(self, look: Judged | None, at: int) -> Signal | None:
+    def _signal(self, look: Any, at: int) -> Signal | None:
         if look is None:
             return None
         if self.strategy not in GRADED:
@@ -113,14 +88,8 @@ class Rule:
         return signal_of(look, self.doubt_below[: at + 1][-1], self.stop_below if at == 0 else 0)
 
 
-def signal_of(look: Judged, doubt_below: int = 0, stop_below: int = 0) -> Signal:
-    """Return what a look says of itself.
-
-    Args:
-        look: The look.
-        doubt_below: An answer with a lower confidence is in doubt; one that does not say is taken as sure.
-        stop_below: A decline with a lower prospect is hopeless.
-    """
+def signal_of(look: Any, doubt_below: int = 0, stop_below: int = 0) -> Signal:
+    """Return what a look says of itself."""
     if look.declined:
         return "hopeless" if look.prospect is not None and look.prospect < stop_below else "declined"
     return "doubt" if look.confidence is not None and look.confidence < doubt_below else "answered"
@@ -132,12 +101,7 @@ def _look_at(looks: Mapping[Step, Sequence[AnyLook]], step: Step, rung: int) -> 
 
 @cache
 def climb(ladder: tuple[Route, ...], signals: tuple[Signal | None, ...]) -> tuple[int, ...] | None:
-    """Return which steps the flow asks, by their places; the last one is shown. None if one of them has no reply.
-
-    Args:
-        ladder: The steps.
-        signals: What the reply of each says; None where there is nothing to read.
-    """
+    """Return which steps the flow asks, by their places; the last one is shown. None if one of them has no reply."""
     flow = self_route("", ladder)
     asked: list[int] = []
     result: Any = None

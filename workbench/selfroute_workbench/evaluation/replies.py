@@ -19,7 +19,6 @@ from selfroute.usage.prices import PricedModel
 from selfroute_workbench.evaluation.replies_file import RepliesFile
 from selfroute_workbench.evaluation.reply import Reply
 from selfroute_workbench.evaluation.spending import Price, Spending
-from selfroute_workbench.values import amount
 
 _LOST = "run aborted"
 
@@ -40,10 +39,6 @@ class Replies:
 
     def __init__(self, folder: Path | None = None, *, max_cost: Decimal | None = None) -> None:
         """Open the replies.
-
-        Args:
-            folder: The folder to keep them in; None for memory only.
-            max_cost: The most that all of them may cost together, in US dollars; None for no limit.
 
         Raises:
             ConfigurationError: The folder cannot be used, or another run uses it.
@@ -75,11 +70,6 @@ class Replies:
     def identity(self, model: PricedModel, name: str | None, *, step: str) -> Any:
         """Return what a model's kept replies are found by, as plain JSON.
 
-        Args:
-            model: The model, by the name that it reports.
-            name: The user's name for it.
-            step: What it is asked for, for the error.
-
         Raises:
             ConfigurationError: Replies are kept in a folder, and the model has no name.
         """
@@ -101,13 +91,6 @@ class Replies:
         question: tuple[str, str] | None = None,
     ) -> Reply:
         """Return the kept reply to a prompt, or ask for one and keep it.
-
-        Args:
-            identity: All that the reply depends on, as plain JSON: model, options, prompt.
-            ask: Asks the model. Its errors pass through, and nothing is kept then.
-            step: The kind of prompt: replies of one kind are about equally long.
-            price: Returns the cost of a reply of so many tokens.
-            question: The key of the question that it is about; it is written down for people.
 
         Raises:
             CostCapError: It could cost more than is left of `max_cost`, or it is not known how much was spent.
@@ -151,8 +134,8 @@ class Replies:
                 self.spending.book(step, row, lost=row.finish_reason == _LOST)
                 if row.ending.kind == "complete":
                     self._replies[key] = row
-            elif amount(row.get("asked") or "0"):  # where no price was known, nothing is
-                on_their_way[key] = step, row["asked"]
+            elif row.asked and Decimal(row.asked):  # where no price was known, nothing is
+                on_their_way[key] = step, row.asked
         for key, (step, cost) in on_their_way.items():
             reply = Reply("", 0, 0, cost=cost, finish_reason=_LOST)
             file.write({"step": step, "key": key, **asdict(reply)})

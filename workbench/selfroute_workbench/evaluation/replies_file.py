@@ -7,23 +7,35 @@ import logging
 import os
 import threading
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from selfroute.errors import ConfigurationError, InputError
-from selfroute_workbench.evaluation.reply import Reply
-from selfroute_workbench.kept import make, parse
+from selfroute_workbench.evaluation.reply import Money, Reply, Text
+from selfroute_workbench.kept import parse
 from selfroute_workbench.private import make_folder, open_file
-from selfroute_workbench.values import WRONG, amount
 
 FILE = "looks.jsonl"
 _AGAIN = "its prompt is asked again, and what it cost before is not counted"
-_FIELDS = frozenset(field.name for field in fields(Reply))
 _logger = logging.getLogger(__name__)
 
-Row = tuple[str, str, Reply | dict[str, Any]]
+
+@dataclass(frozen=True)
+class Note:
+    """What a line says of a reply: its key and step, and that it is asked for, at which cost at most, or failed."""
+
+    key: Text
+    step: Text
+    asked: Money | None = None
+    failed: Text | None = None
+
+
+Row = tuple[str, str, Reply | Note]
 """A key, a step, and a reply, or a note that one was asked for or failed."""
+_ABOUT, _REPLY = TypeAdapter(Note), TypeAdapter(Reply)
 
 
 class RepliesFile:
@@ -74,41 +86,28 @@ class RepliesFile:
         with self._path.open("r+b") as file:
             try:
                 _read(content[end:], str(self._path))
-            except (InputError, *WRONG):
+            except InputError:
                 file.truncate(end)
             else:  # an editor has dropped the end of the line
                 file.seek(0, os.SEEK_END)
                 file.write(b"\n")
 
 
-def count_kept(folder: Path) -> int:
-    """Return how many replies are kept in a folder, without changing it."""
-    path = folder / FILE
-    rows = _rows(path) if path.exists() else ()
-    return len({key for key, _, row in rows if isinstance(row, Reply) and row.ending.kind == "complete"})
-
-
 def _rows(path: Path) -> Iterator[Row]:
     with path.open("rb") as lines:
         for number, line in enumerate(lines, 1):
-            where = f"{path}:{number}"
             try:
-                yield _read(line, where)
-            except InputError as error:
+                yield _read(line, f"{path}:{number}")
+            except InputError as error:  # noqa: PERF203 - what stands on the other lines is not lost
                 _logger.warning("%s", error)
-            except WRONG:
-                _logger.warning("%s is no reply; %s", where, _AGAIN)
 
 
 def _read(line: bytes, where: str) -> Row:
     row = parse(line, where, todo=_AGAIN)
-    key, step = row["key"], row["step"]
-    if not (isinstance(key, str) and isinstance(step, str)):
-        raise TypeError
-    if "asked" in row or "failed" in row:
-        amount(row.get("asked") or "0")
-        return key, step, dict(row)
-    known = {name: value for name, value in row.items() if name in _FIELDS}  # another version has others
-    reply = make(Reply, known, where, todo=_AGAIN)
-    amount(reply.cost or "0")
-    return key, step, reply
+    try:
+        about = _ABOUT.validate_python(row)
+        return about.key, about.step, about if {"asked", "failed"} & row.keys() else _REPLY.validate_python(row)
+    except (ValidationError, RecursionError) as error:
+        fields = {str(one["loc"][0]) for one in error.errors()} if isinstance(error, ValidationError) else set()
+        msg = f"{where} is damaged, in {', '.join(sorted(fields))}; {_AGAIN}"
+        raise InputError(msg) from error

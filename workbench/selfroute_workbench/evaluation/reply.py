@@ -5,71 +5,55 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Annotated
+
+from pydantic import Field, InstanceOf
 
 from selfroute.answerability.ending import Ending
 from selfroute.usage.account import Tally
 from selfroute.usage.counts import Cost, StepUsage
 from selfroute.usage.prices import PricedModel, cost_of
 
+Text = InstanceOf[str]  # models do send half of a character, which pydantic's own `str` refuses
+Count = Annotated[int, Field(strict=True, ge=0, le=10**15)]
+Flag = Annotated[bool, Field(strict=True)]
+Money = Annotated[str, Field(strict=True, pattern=r"^\d{1,15}(\.\d{1,60})?$")]
+
 
 @dataclass(frozen=True, slots=True)
 class Reply:
     """A reply of a model, with its tokens, cost and time.
 
-    Attributes:
-        text: The text.
-        input_tokens: Tokens of the prompt.
-        output_tokens: Tokens of the reply.
-        cached_tokens: Tokens of the prompt that the provider read from its cache.
-        cache_write_tokens: Tokens of the prompt that the provider wrote to its cache.
-        cache_write_1h_tokens: Those of the written tokens that are kept for an hour.
-        estimated: Whether any count is not the provider's own.
-        model: The name under which the model is priced.
-        provider: The model's provider.
-        url: The address at which the model was called, if it is known.
-        cost: In US dollars, a decimal string; None if no price was known when it was paid for.
-        seconds: How long the model took.
-        finish_reason: How it ended, in the provider's word, if there is no text since the model was not done.
-        refusal: The text by which the model refused then.
-        calls_tool: Whether it called a tool then.
+    `model`, `provider` and `url` say what it is priced as; `cost` is in US dollars, and None if no price was known when
+    it was paid for. The last three say how it ended, if there is no text since the model was not done.
     """
 
-    text: str
-    input_tokens: int
-    output_tokens: int
-    cached_tokens: int = 0
-    cache_write_tokens: int = 0
-    cache_write_1h_tokens: int = 0
-    estimated: bool = False
-    model: str | None = None
-    provider: str | None = None
-    url: str | None = None
-    cost: str | None = None
-    seconds: float = 0.0
-    finish_reason: str | None = None
-    refusal: str = ""
-    calls_tool: bool = False
+    text: Text
+    input_tokens: Count
+    output_tokens: Count
+    cached_tokens: Count = 0
+    cache_write_tokens: Count = 0
+    cache_write_1h_tokens: Count = 0
+    estimated: Flag = False
+    model: Text | None = None
+    provider: Text | None = None
+    url: Text | None = None
+    cost: Money | None = None
+    seconds: Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)] = 0.0
+    finish_reason: Text | None = None
+    refusal: Text = ""
+    calls_tool: Flag = False
 
     @classmethod
     def of(
-        cls,
-        text: str,
-        tally: Tally,
-        *,
-        prompt: Callable[[], str],
-        model: PricedModel,
-        priced_as: PricedModel | None,
+        cls, text: str, tally: Tally, *, prompt: Callable[[], str], model: PricedModel, priced_as: PricedModel | None
     ) -> Reply:
-        """Make one of what a model replied.
-
-        Args:
-            text: The text.
-            tally: The tally of the call.
-            prompt: Returns the text of the prompt; called only if its tokens have to be estimated.
-            model: The model that was asked.
-            priced_as: The model that it is priced as, if not as itself.
-        """
-        counts, model, ending = tally.usage(prompt) or StepUsage(0, 0), tally.model(model), tally.ending()
+        """Make one of what a model replied."""
+        counts, model, ending = (
+            tally.usage(prompt) or StepUsage(0, 0),
+            tally.model(model),
+            tally.ending(),
+        )
         bare = ending.kind != "complete" and not text.strip()
         how = (ending.reason or ending.kind, ending.refusal, ending.calls_tool) if bare else (None, "", False)
         return cls(
@@ -102,11 +86,7 @@ class Reply:
         return self.text
 
     def usage(self, priced_as: PricedModel | None = None) -> StepUsage:
-        """Return its tokens and cost; at the price of today, if none was known when it was paid for.
-
-        Args:
-            priced_as: The model that it is priced as, if not as itself.
-        """
+        """Return its tokens and cost; at the price of today, if none was known when it was paid for."""
         counts = StepUsage(
             self.input_tokens,
             self.output_tokens,

@@ -27,13 +27,7 @@ _HOPELESS = 5
 
 @dataclass
 class Asked:
-    """What was asked, of one question or of all.
-
-    Attributes:
-        looks: The looks, scored.
-        failures: The steps that could not be finished.
-        stopped: Why the run ended before all questions were asked; None if all were asked.
-    """
+    """What was asked, of one question or of all."""
 
     looks: list[Look] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
@@ -53,15 +47,6 @@ def ask_looks(  # noqa: PLR0913 - what there is to choose
     """Ask questions for their looks.
 
     Questions on one document follow one another, so that they share the provider's prompt cache.
-
-    Args:
-        pipeline_of: Returns the pipeline to ask a question.
-        questions: The questions.
-        steps: The looks to ask for, as `looking.steps_of` returns them.
-        judge: Grades the looks of each question that has all of them; None to leave them ungraded.
-        given: Returns what the pipeline is given; None for the question, with its choices below it.
-        concurrency: How many questions are asked at a time.
-        on_progress: Called with 1 for each question that is done.
 
     Raises:
         ConfigurationError: The pipeline, a model or a price is missing or wrong, so that no question can be asked.

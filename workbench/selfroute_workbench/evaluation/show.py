@@ -1,34 +1,29 @@
 """Shows sentences and tables in a terminal, without cutting any figure."""
-# ruff: noqa: PLC0415 - rich is imported when something is shown
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from io import StringIO
-from typing import TYPE_CHECKING
+from itertools import zip_longest
+from textwrap import wrap
 
-from selfroute_workbench.evaluation.table import Cell, Table, as_text, is_figures, printable
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text as Styled
 
-if TYPE_CHECKING:
-    from rich.console import Console
+from selfroute_workbench.evaluation.table import Table, as_text, is_figures, printable
 
-_GAP = 2  # between columns
-_PLAIN = 100  # columns
-_LONG = 20  # a longer word may be broken
+_GAP, _PLAIN, _LONGEST = "  ", 100, 40  # columns
 
 
 def show_tables(console: Console, tables: Iterable[Table]) -> None:
-    """Print tables with their titles and notes.
-
-    A table that is too wide for the console is split into parts.
-    """
-    from rich.text import Text as Styled
-
+    """Print tables with their titles and notes; one that is too wide is split, and each part names its rows."""
     for table in tables:
         console.print(Styled(printable(table.title), style="bold"))
         for part in _parts(table, console.width):
             console.print()
-            _print(console, part)
+            for number, line in enumerate(part):
+                console.print(Styled(line, style="" if number else "bold"), soft_wrap=True)
         if table.notes:
             console.print()
         for note in table.notes:
@@ -38,8 +33,6 @@ def show_tables(console: Console, tables: Iterable[Table]) -> None:
 
 def show_summary(console: Console, sentences: Iterable[str]) -> None:
     """Print sentences, each on a new line, and an empty line."""
-    from rich.text import Text as Styled
-
     for sentence in sentences:
         console.print(Styled(printable(sentence)))
     console.print()
@@ -47,8 +40,6 @@ def show_summary(console: Console, sentences: Iterable[str]) -> None:
 
 def as_plain(sentences: Iterable[str], tables: Iterable[Table]) -> str:
     """Return sentences and tables as plain text, a hundred columns wide."""
-    from rich.console import Console
-
     text = StringIO()
     # In a notebook rich would display the text and return nothing.
     console = Console(file=text, width=_PLAIN, color_system=None, force_terminal=False, force_jupyter=False)
@@ -57,80 +48,47 @@ def as_plain(sentences: Iterable[str], tables: Iterable[Table]) -> str:
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines()).strip()
 
 
-def _parts(table: Table, width: int) -> Iterator[Table]:
-    """Split a table: each part has the columns that name the rows, and as many others as fit, at least one."""
-    needs, names = _needs(table), list(range(_naming(table, width)))
-    kept = list(names)
-    for index in range(len(names), len(needs)):
-        if len(kept) > len(names) and _sum([needs[each] for each in [*kept, index]]) > width:
-            yield _only(table, kept)
-            kept = list(names)
-        kept.append(index)
-    yield _only(table, kept)
-
-
-def _naming(table: Table, width: int) -> int:
-    """Return how many columns name the rows: the first, and text columns next to it within half of the width."""
-    needs = _needs(table)
-    for index in range(1, len(needs)):
-        if is_figures(row[index] for row in table.rows) or _sum(needs[: index + 1]) > width / 2:
-            return index
-    return 1
-
-
-def _only(table: Table, kept: Sequence[int]) -> Table:
-    rows = (tuple(row[index] for index in kept) for row in table.rows)
-    return Table(table.name, table.title, tuple(table.columns[index] for index in kept), tuple(rows))
-
-
-def _sum(widths: Sequence[int]) -> int:
-    return sum(widths) + _GAP * (len(widths) - 1)
-
-
-def _needs(table: Table) -> list[int]:
-    """Return the least width of each column: figures stay whole, and only long words may be broken."""
-    return [max(map(_need, column)) for column in zip(table.columns, *table.rows, strict=True)]
-
-
-def _need(cell: Cell) -> int:
-    text = as_text(cell)
-    return len(text) if is_figures([cell]) else min(max(map(_cells, text.split()), default=0), _LONG)
-
-
-def _widths(table: Table, width: int) -> list[int]:
-    """Return the widths of the columns: spare width goes first to those that lack the least."""
-    widths = _needs(table)
-    wanted = [
-        max(_cells(line) for cell in column for line in as_text(cell).split("\n"))
-        for column in zip(table.columns, *table.rows, strict=True)
+def _parts(table: Table, width: int) -> Iterator[list[str]]:
+    """Yield the lines of a table, or of its parts: each has the first column, and as many others as fit."""
+    columns = [
+        _column(list(cells), is_first=not at) for at, cells in enumerate(zip(table.columns, *table.rows, strict=True))
     ]
-    left = max(width - _sum(widths), 0)
-    for index in sorted(range(len(widths)), key=lambda index: wanted[index] - widths[index]):
-        more = min(wanted[index] - widths[index], left)
-        widths[index] += more
-        left -= more
-    return widths
+    shown, room = [columns[0]], width - _width(columns[0])
+    for column in columns[1:]:
+        room -= _width(column) + len(_GAP)
+        if room < 0 and len(shown) > 1:
+            yield _lines(shown)
+            shown, room = [columns[0]], width - _width(columns[0]) - _width(column) - len(_GAP)
+        shown.append(column)
+    yield _lines(shown)
 
 
-def _cells(text: str) -> int:
-    from rich.cells import cell_len
+def _column(cells: Sequence[str | float | None], *, is_first: bool) -> list[list[str]]:
+    """Return the lines of each cell, all equally wide; long texts are wrapped."""
+    to_right = not is_first and is_figures(cells[1:])
+    lines = [
+        [line for part in printable(as_text(cell)).split("\n") for line in wrap(part, _LONGEST) or [""]]
+        for cell in cells
+    ]
+    widest = max(cell_len(line) for cell in lines for line in cell)
+    return [[_padded(line, widest, to_right=to_right) for line in cell] for cell in lines]
 
-    return cell_len(text)
+
+def _padded(line: str, width: int, *, to_right: bool) -> str:
+    space = " " * (width - cell_len(line))
+    return space + line if to_right else line + space
 
 
-def _print(console: Console, table: Table) -> None:
-    from rich.table import Table as Grid
-    from rich.text import Text as Styled
+def _width(column: Sequence[Sequence[str]]) -> int:
+    return cell_len(column[0][0])
 
-    grid = Grid(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="bold")
-    for index, (head, width) in enumerate(zip(table.columns, _widths(table, console.width), strict=True)):
-        cells = [row[index] for row in table.rows]
-        grid.add_column(
-            Styled(printable(head)),
-            justify="right" if index and is_figures(cells) else "left",
-            width=max(width, 1),
-            overflow="fold",
-        )
-    for row in table.rows:
-        grid.add_row(*(Styled(printable(as_text(cell))) for cell in row))
-    console.print(grid)
+
+def _lines(columns: Sequence[list[list[str]]]) -> list[str]:
+    found = []
+    for cells in zip(*columns, strict=True):
+        for line in zip_longest(*cells):
+            parts = (
+                part if part is not None else " " * _width(column) for part, column in zip(line, columns, strict=True)
+            )
+            found.append(_GAP.join(parts).rstrip())
+    return found

@@ -34,11 +34,7 @@ class Spending:
     """
 
     def __init__(self, max_cost: Decimal | None) -> None:
-        """Begin with nothing.
-
-        Args:
-            max_cost: The most that all replies may cost together, in US dollars; None for no limit.
-        """
+        """Begin with nothing."""
         self.spent, self.unpriced, self.lost = Decimal(0), 0, list[Decimal]()
         self._most, self._pending = max_cost, Decimal(0)
         self._longest: dict[str, int] = {}
@@ -63,13 +59,7 @@ class Spending:
             _known(price(OUTPUT_TOKENS))
 
     def book(self, step: str, reply: Reply, *, lost: bool = False) -> None:
-        """Add the cost of a reply.
-
-        Args:
-            step: The kind of prompt: replies of one kind are about equally long.
-            reply: The reply.
-            lost: Whether it was on its way when a run was killed.
-        """
+        """Add the cost of a reply."""
         with self._lock:
             self._longest[step] = max(self._longest.get(step, 0), reply.output_tokens)
             if reply.cost is None:

@@ -25,12 +25,7 @@ _SEED = 240716833
 
 
 class Units:
-    """What is resampled: documents, or the questions of a few.
-
-    Attributes:
-        count: How many there are.
-        sizes: How many questions each has.
-    """
+    """What is resampled: documents, or the questions of a few."""
 
     def __init__(self, documents: Sequence[str]) -> None:
         """Take the id of each question's document."""
@@ -55,12 +50,6 @@ class Units:
 
         One unit less is drawn than there are (Rao and Wu, 1988); otherwise intervals of few would be too narrow. The
         percentiles are those of Student's t (Hesterberg, 2015).
-
-        Args:
-            values: A value for each question. Differences of two strategies on the same questions are paired this way.
-
-        Returns:
-            The interval; None if there are fewer than two units, or all values are equal.
         """
         from scipy.stats import norm, t  # type: ignore[import-untyped]  # noqa: PLC0415
 

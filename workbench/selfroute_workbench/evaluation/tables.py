@@ -1,32 +1,39 @@
-"""The tables of an evaluation."""
+"""The tables of an evaluation, with sentences that say how to read them and what limits them."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from functools import reduce
 from operator import add
 
 import numpy as np
 
 from selfroute.usage.counts import Usage
-from selfroute_workbench.evaluation.caveats import how_to_read, metrics_of
-from selfroute_workbench.evaluation.judge_tables import judge_agreement, judged_sample
 from selfroute_workbench.evaluation.judging import decline_is_right
-from selfroute_workbench.evaluation.looks import TITLES, Measure, Result, Strategy
+from selfroute_workbench.evaluation.looks import TITLES, Result, Strategy
+from selfroute_workbench.evaluation.questions import Question
 from selfroute_workbench.evaluation.record import Record
 from selfroute_workbench.evaluation.replay import GRADED
-from selfroute_workbench.evaluation.statistics import Units
+from selfroute_workbench.evaluation.statistics import FEWEST_DOCUMENTS, Units
 from selfroute_workbench.evaluation.table import Cells, Table
 from selfroute_workbench.evaluation.trials import frontier_of
+
+_BY_WORDS = {"f1": "F1", "rouge_l": "ROUGE-L", "squad_f1": "SQuAD's F1", "squad_em": "SQuAD's exact match"}
+"""Metrics that compare words, for people."""
+ABSTENTION = ("right answer", "right abstention", "over-refusal", "unsupported")
+"""The four cells in which answers and abstentions are counted."""
 
 
 def tables(evaluation: Record) -> Iterator[Table]:
     """Yield all tables that an evaluation allows, the main one first."""
     compared = _Compared(evaluation)
-    yield main(compared)
-    yield from filter(None, (make(compared) for make in (own_metric, differences, abstention, frontier, parts, costs)))
-    yield from filter(None, (make(evaluation) for make in (judge_agreement, judged_sample, failures)))
+    yield _main(compared)
+    for make in (_differences, _abstention, _frontier, _parts, _costs, _failures):
+        table = make(compared)
+        if table.rows:
+            yield table
 
 
 class _Compared:
@@ -41,15 +48,13 @@ class _Compared:
                 self.by[result.strategy].append(result)
         self.units = Units([question.document_id for question in self.questions])
 
-    def values(self, name: Strategy, measure: Measure | None = None) -> list[float]:
+    def values(self, name: Strategy) -> list[float]:
         """Return the scores of a strategy, times 100."""
-        results = self.by[name]
-        if (measure or self.measure) == "score":
-            return [100 * each.score for each in results]
-        return [100 * (each.judged or 0.0) for each in results]
+        judged = self.measure == "judged"
+        return [100 * ((each.judged or 0.0) if judged else each.score) for each in self.by[name]]
 
     def usage(self, name: Strategy) -> Usage:
-        """Return what a strategy takes for all questions; nothing if it was not asked for."""
+        """Return the tokens and the cost of a strategy for all questions; nothing if it was not asked for."""
         return reduce(add, (each.usage for each in self.by.get(name, ())), Usage())
 
 
@@ -62,67 +67,49 @@ def _interval(units: Units, values: Sequence[float], *, sign: str = "") -> str:
     return "" if found is None else f"{found[0]:{sign}.1f} to {found[1]:{sign}.1f}"
 
 
-def main(compared: _Compared) -> Table:
+def _main(compared: _Compared) -> Table:
     """Make the main table: what each strategy brings, and what it takes."""
-    return _main(compared, compared.measure, "main", tuple(how_to_read(compared.evaluation)))
-
-
-def own_metric(compared: _Compared) -> Table | None:
-    """Make the same by the questions' own metrics, if a judge's grades are in the main table."""
-    return None if compared.measure == "score" else _main(compared, "score", "main_own_metric", ())
-
-
-def _main(compared: _Compared, measure: Measure, name: str, notes: tuple[str, ...]) -> Table:
     rows: list[Cells] = []
     whole = compared.usage("long_context").total_tokens
     for strategy, results in compared.by.items():
-        if not results:
-            continue
-        values, usage = compared.values(strategy, measure), compared.usage(strategy)
-        dollars, share = usage.cost.dollars, 100 * usage.total_tokens / whole if whole else None
-        documents = _points(100 * sum(each.route == "long_context" for each in results) / len(results))
-        priced = None if dollars is None else f"{1000 * dollars / len(results):.2f}"
-        quality = (_points(float(np.mean(values))), _interval(compared.units, values))
-        rows.append((TITLES[strategy], *quality, _points(share), priced, documents))
-    measured = "Judged correctness" if measure == "judged" else " and ".join(metrics_of(compared.questions)) or "Scores"
+        if results:
+            values, usage = compared.values(strategy), compared.usage(strategy)
+            dollars, share = usage.cost.dollars, 100 * usage.total_tokens / whole if whole else None
+            documents = _points(100 * sum(each.route == "long_context" for each in results) / len(results))
+            priced = None if dollars is None else f"{1000 * dollars / len(results):.2f}"
+            quality = (_points(float(np.mean(values))), _interval(compared.units, values))
+            rows.append((TITLES[strategy], *quality, _points(share), priced, documents))
+    by_metric = " and ".join(metrics_of(compared.questions)) or "Scores"
+    measured = "Judged correctness" if compared.measure == "judged" else by_metric
     title = f"{measured}, {len(compared.questions):,} questions"
     columns = ("", "quality", "95 %", "tokens %", "$/1,000", "documents %")
-    return Table(name, title, columns, tuple(rows), notes)
+    return Table("main", title, columns, tuple(rows), tuple(how_to_read(compared.evaluation)))
 
 
-def differences(compared: _Compared) -> Table | None:
+def _differences(compared: _Compared) -> Table:
     """Make the table of paired differences to RAG alone and to the long context."""
     rows: list[Cells] = []
-    for other in ("rag", "long_context"):
-        for name in compared.by:
-            if name == other or other not in compared.by or not compared.questions:
-                continue
-            pairs = zip(compared.values(name), compared.values(other), strict=True)
-            gains = [one - two for one, two in pairs]
-            counts = (
-                sum(gain > 0 for gain in gains),
-                sum(gain == 0 for gain in gains),
-                sum(gain < 0 for gain in gains),
-            )
-            interval = compared.units.interval(gains)
-            shown = interval is not None and not interval[0] <= 0 <= interval[1]
-            said = ("better" if np.mean(gains) > 0 else "worse") if shown else "no difference shown"
-            difference = f"{float(np.mean(gains)):+.1f}"
-            rows.append(
-                (TITLES[name], TITLES[other], difference, _interval(compared.units, gains, sign="+"), *counts, said)
-            )
+    pairs = [(name, other) for other in ("rag", "long_context") for name in compared.by if name != other]
+    for name, other in pairs:
+        if other not in compared.by or not compared.questions:
+            continue
+        gains = [one - two for one, two in zip(compared.values(name), compared.values(other), strict=True)]
+        counts = (sum(gain > 0 for gain in gains), gains.count(0), sum(gain < 0 for gain in gains))
+        interval, mean = compared.units.interval(gains), float(np.mean(gains))
+        shown = interval is not None and not interval[0] <= 0 <= interval[1]
+        said = ("better" if mean > 0 else "worse") if shown else "no difference shown"
+        between = _interval(compared.units, gains, sign="+")
+        rows.append((TITLES[name], TITLES[other], f"{mean:+.1f}", between, *counts, said))
     columns = ("", "less", "difference", "95 %", "better", "equal", "worse", "")
     note = "Differences are paired, question by question; documents are resampled, each with all its questions."
-    return Table("differences", "Differences in quality", columns, tuple(rows), (note,)) if rows else None
+    return Table("differences", "Differences in quality", columns, tuple(rows), (note,))
 
 
-def abstention(compared: _Compared) -> Table | None:
+def _abstention(compared: _Compared) -> Table:
     """Make the table of answers and abstentions, right and wrong."""
     known = [decline_is_right(question) for question in compared.questions]
-    if not known:
-        return None
     rows: list[Cells] = []
-    for name, results in compared.by.items():
+    for name, results in compared.by.items() if known else ():
         right = [value >= 50 for value in compared.values(name)]  # noqa: PLR2004 - half of it
         counts = Counter(
             ("right answer" if well else "unsupported")
@@ -139,50 +126,37 @@ def abstention(compared: _Compared) -> Table | None:
     return Table("abstention", "Answers and abstentions", ("", *ABSTENTION), tuple(rows), notes)
 
 
-ABSTENTION = ("right answer", "right abstention", "over-refusal", "unsupported")
-"""The four cells in which answers and abstentions are counted."""
-
-
-def frontier(compared: _Compared) -> Table | None:
+def _frontier(compared: _Compared) -> Table:
     """Make the table of every bound that can be replayed, the cheapest first."""
-    points = frontier_of(compared.evaluation)
-    rows: list[Cells] = [
-        (
-            TITLES[rule.strategy],
-            ", ".join(map(str, rule.doubt_below)) if rule.strategy in GRADED else "",
-            rule.stop_below if rule.strategy in GRADED else "",
-            _points(100 * figures.quality),
-            _points(100 * figures.token_share),
-            None if figures.dollars is None else f"{1000 * figures.dollars:.2f}",
-            "yes" if efficient else "",
-        )
-        for rule, figures, efficient in points
-    ]
+    rows: list[Cells] = []
+    for rule, figures, efficient in frontier_of(compared.evaluation):
+        bounds = (", ".join(map(str, rule.doubt_below)), rule.stop_below) if rule.strategy in GRADED else ("", "")
+        dollars = None if figures.dollars is None else f"{1000 * figures.dollars:.2f}"
+        brings = (_points(100 * figures.quality), _points(100 * figures.token_share), dollars)
+        rows.append((TITLES[rule.strategy], *bounds, *brings, "yes" if efficient else ""))
     columns = ("", "doubt below", "stop below", "quality", "tokens %", "$/1,000", "nothing cheaper is as good")
-    notes = ("These are the very questions: bounds that are picked by these figures look too good. `options()` tests.",)
-    return Table("frontier", "Strategies and bounds", columns, tuple(rows), notes) if rows else None
+    note = "These are the very questions: bounds that are picked by these figures look too good. `options()` tests."
+    return Table("frontier", "Strategies and bounds", columns, tuple(rows), (note,))
 
 
-def parts(compared: _Compared) -> Table | None:
+def _parts(compared: _Compared) -> Table:
     """Make the table of the quality by data set, by what questions need, and by what documents are."""
     groups: dict[tuple[str, str], list[int]] = defaultdict(list)
     for number, question in enumerate(compared.questions):
         for kind, name in (("data set", question.dataset), ("kind", question.kind), ("source", question.source)):
             if name:
                 groups[kind, name].append(number)
-    several = {kind for kind, count in Counter(kind for kind, _ in groups).items() if count > 1}
+    counts = Counter(kind for kind, _ in groups)
     rows: list[Cells] = []
-    for (kind, name), numbers in groups.items():
-        if kind in several:
+    for (kind, name), numbers in sorted(groups.items(), key=lambda group: group[0][0]):
+        if counts[kind] > 1:
             means = (float(np.mean([compared.values(each)[number] for number in numbers])) for each in compared.by)
             rows.append((kind, name, len(numbers), *map(_points, means)))
     columns = ("", "", "questions", *(TITLES[name] for name in compared.by))
-    return (
-        Table("parts", "Quality by part", columns, tuple(sorted(rows, key=lambda row: str(row[0])))) if rows else None
-    )
+    return Table("parts", "Quality by part", columns, tuple(rows))
 
 
-def costs(compared: _Compared) -> Table | None:
+def _costs(compared: _Compared) -> Table:
     """Make the table of tokens, dollars and time."""
     rows: list[Cells] = []
     for name, results in compared.by.items():
@@ -196,12 +170,90 @@ def costs(compared: _Compared) -> Table | None:
         "Each strategy is counted as if it was run alone: a reply that two strategies share counts for both.",
         "seconds is the model's time for a question when it was asked: the median, and that within which 95 % end.",
     )
-    return Table("costs", "Tokens, cost and time", columns, tuple(rows), notes) if rows else None
+    return Table("costs", "Tokens, cost and time", columns, tuple(rows), notes)
 
 
-def failures(evaluation: Record) -> Table | None:
+def _failures(compared: _Compared) -> Table:
     """Make the table of what failed."""
-    counts = Counter((each.step, each.error) for each in evaluation.failures)
+    counts = Counter((each.step, each.error) for each in compared.evaluation.failures)
     rows = tuple((step, error, count) for (step, error), count in counts.most_common())
     note = "They are not scored. Run the same again: what was paid is kept, and only the rest is asked."
-    return Table("failures", "Failures", ("step", "error", "questions"), rows, (note,)) if rows else None
+    return Table("failures", "Failures", ("step", "error", "questions"), rows, (note,))
+
+
+def metrics_of(questions: Iterable[Question]) -> list[str]:
+    """Return the names of the metrics of questions, for people."""
+    return list(dict.fromkeys(_BY_WORDS.get(question.metric, question.metric) for question in questions))
+
+
+def caveats(evaluation: Record) -> Iterator[str]:
+    """Yield what limits the figures of an evaluation, in sentences."""
+    asked = evaluation.questions
+    if judge := evaluation.settings.get("judge"):
+        if evaluation.measure == "judged":
+            by = Counter(look.judged_by for look in evaluation.looks)
+            yield (
+                f"{judge['model']} graded {by['model']:,} replies by the references (1, 0.5 or 0), without knowing the "
+                f"strategy. Declines, and answers to unanswerable questions, are graded by rule ({by['rule']:,}). "
+                f"{_judge_cost(judge)}"
+            )
+        else:
+            yield f"The judge graded no answer, so these are scores by {' and '.join(metrics_of(asked))}."
+    elif any(question.metric in _BY_WORDS for question in asked):
+        yield (
+            f"Scores compare words ({' and '.join(metrics_of(asked))}), not meaning. A summary of two points out of "
+            "six can score as high as one of all six, and a right answer in other words as low as a wrong one. A "
+            "judge sees the difference (--judge, or judge= in Python)."
+        )
+    documents = {question.document_id for question in asked if question.document}
+    if not documents:
+        yield (
+            "The questions do not say which document they are about, so all count as being about one: give each the "
+            "text of its document, under the key document."
+        )
+    elif len(documents) < FEWEST_DOCUMENTS:
+        yield (
+            f"With fewer than {FEWEST_DOCUMENTS} documents, intervals hold for other questions on these documents, not "
+            "for other documents."
+        )
+
+
+def _judge_cost(judge: Mapping[str, object]) -> str:
+    """Return what the judge's replies took, in a sentence: the judge is in no strategy's figures."""
+    dollars = "at an unknown cost" if judge["cost"] is None else f"for ${Decimal(str(judge['cost'])):.4f}"
+    tokens = f"{judge['input_tokens']:,} input and {judge['output_tokens']:,} output tokens"
+    return f"That took {judge['calls']:,} calls with {tokens}, {dollars}."
+
+
+def how_to_read(evaluation: Record) -> Iterator[str]:
+    """Yield what the columns of the main table mean, what was left out of it, and its caveats, in sentences."""
+    settings = evaluation.settings
+    yield (
+        "Quality is times 100. tokens % is a percentage of the long context's; documents % is the share of "
+        "questions for which whole documents were read."
+    )
+    left_out = len(evaluation.questions) - len(evaluation.compared)
+    if left_out:
+        judged = ", or the judge did not grade" if evaluation.measure == "judged" else ""
+        of_all = f"{left_out:,} of {len(evaluation.questions):,} questions are left out"
+        yield f"{of_all}: not every strategy finished them{judged}."
+    if "doubt_below" in settings:
+        below, *sections = settings["doubt_below"]
+        text = f"graded: an answer with a confidence below {below} is in doubt; a decline with a prospect below "
+        text += f"{settings['stop_below']} ends the question."
+        yield text + (f" Answers from sections are in doubt below {', '.join(map(str, sections))}." if sections else "")
+    if "sections" in settings:
+        each = (evaluation.sections,) if isinstance(evaluation.sections, int) else evaluation.sections or ()
+        tokens = [f"{tokens:,}" for tokens in each]
+        yield (
+            f"sections: {' and then '.join(tokens)} tokens of sections are read before whole documents, unless "
+            "they are more than half of them."
+        )
+    cut = len({look.key for look in evaluation.looks if look.cut})
+    if cut:
+        yield f"On {cut:,} questions the document did not fit the model's window and was cut in the middle."
+    if empty := sum(not look.declined and not look.answer.strip() for look in evaluation.looks):
+        yield f"Replies without text, as after a content filter or from a model that only reasoned: {empty:,}."
+    if evaluation.stopped:
+        yield f"The run ended early: {evaluation.stopped.rstrip('.')}."
+    yield from caveats(evaluation)

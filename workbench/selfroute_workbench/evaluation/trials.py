@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from math import isnan
-from numbers import Real
 
 import numpy as np
 
@@ -63,13 +62,7 @@ class Row:
 
 
 def rows_of(questions: Iterable[Question], looks: Iterable[Look], *, measure: Measure) -> list[Row]:
-    """Return the questions that have a plain draft, a reply to the documents, and all grades.
-
-    Args:
-        questions: The questions.
-        looks: The looks at them.
-        measure: Whether quality is what the judge says, or the questions' own metric.
-    """
+    """Return the questions that have a plain draft, a reply to the documents, and all grades."""
     found, rows = by_question(looks), []
     for question in questions:
         graded = {step: [_graded(look, measure) for look in of] for step, of in found.get(question.key, {}).items()}
@@ -89,32 +82,12 @@ def _graded(look: Look, measure: Measure) -> GradedLook | None:
     return GradedLook(quality, look.usage.total_tokens, look.declined, look.prospect, look.confidence, dollars)
 
 
-def value_of(look: GradedLook, answerable: bool | None, price_of_wrong: float = 1.0) -> float:  # noqa: FBT001 - data
-    """Return what a reply is worth when a wrong answer costs something.
-
-    At a price of 1 it is the quality as graded: a right answer, and a decline of a question that the documents do not
-    answer, are worth 1; a wrong answer, and a decline of any other question, 0. The part of an answer that is wrong
-    (1 less its quality) costs `price_of_wrong` instead of 1: at a price of 3 a wrong answer is worth -2. Below 1 only
-    answers to unanswerable questions become cheaper (at 0.25 they are worth 0.75): a wrong answer to any other question
-    is never worth more than its honest decline.
-
-    Args:
-        look: The reply.
-        answerable: Whether the documents hold the answer; None counts as yes.
-        price_of_wrong: The price, 0 or more.
-    """
-    if look.declined or price_of_wrong == 1:
-        return look.quality
-    extra = price_of_wrong - 1 if answerable is False else max(0.0, price_of_wrong - 1)
-    return look.quality - extra * (1 - look.quality)
-
-
 @dataclass(frozen=True, slots=True)
 class Figures:
     """What a strategy brings.
 
     Attributes:
-        quality: The mean value of its answers; with wrong answers at a price of 1, their mean quality, from 0 to 1.
+        quality: The mean quality of its answers, from 0 to 1.
         low: The lower end of its 95 % interval; None with fewer than two documents, or if all are equal.
         high: The upper end.
         token_share: Its tokens as a share of the long context's.
@@ -137,7 +110,7 @@ class Gain:
     """How much better one strategy is than another on the same questions.
 
     Attributes:
-        gain: The mean difference of the values, from -1 to 1 where wrong answers have a price of 1.
+        gain: The mean difference of quality, from -1 to 1.
         low: The lower end of its 95 % interval, documents resampled; None if all differences are equal.
         high: The upper end.
         token_share: How many tokens more it needs, as a share of the long context's.
@@ -162,50 +135,26 @@ class Gain:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trial:
-    """The results of one rule, question by question.
-
-    Attributes:
-        values: The value of each answer; with wrong answers at a price of 1, its quality.
-        tokens: The tokens of all steps that ran.
-        dollars: What they cost; NaN if a price is not known.
-    """
+    """The results of one rule, question by question."""
 
     values: Floats
     tokens: Floats
     dollars: Floats
 
 
-def is_number(value: object) -> bool:
-    """Return whether a value that a user gave is a number."""
-    return isinstance(value, Real) and not isinstance(value, bool)
-
-
 class Evidence:
-    """The questions to choose by, and what each rule brings on them.
+    """The questions to choose by, and what each rule brings on them."""
 
-    Attributes:
-        rows: The questions.
-        units: What is resampled.
-    """
-
-    def __init__(self, rows: Iterable[Row], *, price_of_wrong: float = 1.0) -> None:
+    def __init__(self, rows: Iterable[Row]) -> None:
         """Take questions.
 
-        Args:
-            rows: The questions.
-            price_of_wrong: What a wrong answer costs; see `value_of`.
-
         Raises:
-            ConfigurationError: There are no questions, the documents have no tokens, or the price is below 0.
+            ConfigurationError: There are no questions, or the documents have no tokens.
         """
         self.rows = list(rows)
         if not self.rows:
             msg = "there is no question to choose by: evaluate rag, self_route and long_context on some questions first"
             raise ConfigurationError(msg)
-        if not (is_number(price_of_wrong) and 0 <= price_of_wrong < float("inf")):
-            msg = f"price_of_wrong is a number, 0 or more; it is {price_of_wrong!r}"
-            raise ConfigurationError(msg)
-        self._price = price_of_wrong
         self.units = Units([row.document for row in self.rows])
         self._trials: dict[Rule, Trial] = {}
         self._whole = float(self.trial(Rule("long_context")).tokens.sum())
@@ -272,11 +221,11 @@ class Evidence:
         if rule not in self._trials:
             paid = [rule.follow(row.looks) for row in self.rows]
             values, tokens, dollars = [], [], []
-            for row, looks in zip(self.rows, paid, strict=True):
+            for looks in paid:
                 if looks is None:
                     msg = f"the strategy {rule.strategy!r} needs looks that were not asked for: evaluate with it"
                     raise ConfigurationError(msg)
-                values.append(value_of(looks[-1], row.answerable, self._price))
+                values.append(looks[-1].quality)
                 tokens.append(sum(look.tokens for look in looks))
                 costs = [look.dollars for look in looks]
                 dollars.append(np.nan if None in costs else sum(cost or 0.0 for cost in costs))
@@ -317,9 +266,8 @@ def frontier_of(evaluation: Record) -> list[tuple[Rule, Figures, bool]]:
         evidence = evidence_of(evaluation)
     except ConfigurationError:
         return []
-    one_bound = [rule for rule in evidence.rules if len(rule.doubt_below) == 1]
-    rules = dict.fromkeys([*evaluation.rules.values(), *one_bound])
-    ran = [rule for rule in rules if rule.strategy in evaluation.strategies]
+    one_bound = (rule for rule in evidence.rules if len(rule.doubt_below) == 1)
+    ran = [rule for rule in (*evaluation.rules.values(), *one_bound) if rule.strategy in evaluation.strategies]
     found = {rule: evidence.figures(evidence.trial(rule)) for rule in ran}
     priced = all(figures.dollars is not None for figures in found.values())
     costs = {rule: (each.dollars or 0.0) if priced else each.token_share for rule, each in found.items()}

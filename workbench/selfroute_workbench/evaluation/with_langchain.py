@@ -46,12 +46,7 @@ def _within(given: Runnable[Any, Any], inner: Runnable[Any, Any]) -> Runnable[An
 
 
 def room_for(llm: Runnable[Any, Any], *, window: int | None = None) -> int | None:
-    """Return how many tokens of a document fit a model's prompt; None if nobody says how long its window is.
-
-    Args:
-        llm: The model.
-        window: Its window in tokens; None for what it says of itself.
-    """
+    """Return how many tokens of a document fit a model's prompt; None if nobody says how long its window is."""
     window = window or window_of(llm)
     return None if window is None else room_in(window)
 

@@ -32,9 +32,6 @@ def find(names: Iterable[Path]) -> Found:
     """Find the files that are meant: named ones, all in a folder and those below it, or those that a wildcard fits.
 
     Hidden files are found only if they are named. Links to folders are not followed, nor links out of a folder.
-
-    Args:
-        names: Files, folders, wildcards such as `reports/**/*.pdf`, or `-`.
     """
     found, seen = Found(), set[Path]()
     for name in names:

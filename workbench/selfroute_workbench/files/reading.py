@@ -93,10 +93,6 @@ def read_file(path: Path) -> Content:
 def read_bytes(data: bytes, name: str) -> Content:
     """Read the content of a file as text.
 
-    Args:
-        data: The content.
-        name: The name of the file, for error messages; its suffix tells the kind where the content does not.
-
     Raises:
         UnreadableFileError: It is empty, broken, encrypted, or has no text.
         NotTextError: It is of another kind.

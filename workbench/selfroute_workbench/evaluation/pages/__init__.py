@@ -1,1 +1,0 @@
-"""HTML pages: the report of an evaluation, and results question by question."""

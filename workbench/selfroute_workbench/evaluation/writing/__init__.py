@@ -1,1 +1,0 @@
-"""Writes questions about a user's own documents with a model, and checks them."""
