@@ -135,7 +135,7 @@ $(VENV)/.pip $(VENV_OLDEST)/.pip:
 	@touch $@
 
 $(VENV)/.demo: pyproject.toml workbench/pyproject.toml constraints.txt | $(VENV)/.pip
-	@echo "Installing into $(VENV), some 130 MB; the first time takes a minute or two ..."
+	@echo "Installing into $(VENV), some 160 MB; the first time takes a minute or two ..."
 	$(INSTALL) --editable . --editable workbench
 	@touch $@
 
