@@ -119,7 +119,8 @@ dist: $(VENV)/.release ## Build wheels and sdists in dist/
 	$(BIN)/python -m build
 	$(BIN)/python -m build --outdir dist workbench
 	$(BIN)/twine check --strict dist/*
-	$(BIN)/check-wheel-contents dist
+	$(BIN)/check-wheel-contents dist/selfroute-*.whl
+	$(BIN)/check-wheel-contents --config workbench/pyproject.toml dist/selfroute_workbench-*.whl
 	for each in dist/*.tar.gz; do $(BIN)/pyroma --min 8 $$each || exit 1; done
 
 release: dist ## Build them, and try each wheel with each extra alone on each Python that is there

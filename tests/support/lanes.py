@@ -81,8 +81,7 @@ def mark_matrix(items: Iterable[pytest.Item]) -> None:
     """Mark as `matrix` the cases of each test that lie off its diagonal."""
     tests = defaultdict(list)
     for item in items:
-        marked = item.get_closest_marker("matrix") or item.get_closest_marker("browser")
-        if isinstance(item, pytest.Function) and hasattr(item, "callspec") and not marked:
+        if isinstance(item, pytest.Function) and hasattr(item, "callspec") and not item.get_closest_marker("matrix"):
             tests[item.nodeid.partition("[")[0]].append(item)
     for cases in tests.values():
         axes = _axes(cases[0].iter_markers("parametrize"), cases[0].callspec.params)
