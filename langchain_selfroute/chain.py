@@ -418,7 +418,7 @@ class SelfRouteChain(ChainMethods, RunnableSerializable[str | Mapping[str, Any],
     async def ainvoke(
         self, input: str | Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any
     ) -> SelfRouteOutput:
-        """Do as `invoke` does, asynchronously."""
+        """The async twin of `invoke`."""
         make = self.calling(input, kwargs)
         return cast("SelfRouteOutput", await runs.ainvoke(self.get_name(), input, config, make, awhole))
 
@@ -436,7 +436,7 @@ class SelfRouteChain(ChainMethods, RunnableSerializable[str | Mapping[str, Any],
     def astream(
         self, input: str | Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any
     ) -> AsyncIterator[SelfRouteOutput]:
-        """Do as `stream` does, asynchronously."""
+        """The async twin of `stream`."""
         return runs.astream(self, input, config, self.calling(input, kwargs), kwargs)
 
     @override
@@ -478,7 +478,7 @@ class SelfRouteChain(ChainMethods, RunnableSerializable[str | Mapping[str, Any],
     async def acheck(
         self, question: str | Mapping[str, Any] = prompts.CHECK_QUESTION, config: RunnableConfig | None = None
     ) -> Findings:
-        """Do as `check` does, asynchronously."""
+        """The async twin of `check`."""
         from selfroute import checking  # noqa: PLC0415
 
         make = self.calling(question, {})

@@ -103,7 +103,7 @@ def call(supplied: Any, given: Any, config: RunnableConfig, *, name: str) -> Any
 
 
 async def acall(supplied: Any, given: Any, config: RunnableConfig) -> Any:
-    """Do as `call` does, asynchronously; a sync callable runs in a thread, so that it does not block the event loop."""
+    """The async twin of `call`; a sync callable runs in a thread, so that it does not block the event loop."""
     if isinstance(supplied, Runnable):
         found: Any = supplied.ainvoke(given, config)
     elif inspect.iscoroutinefunction(supplied) or inspect.iscoroutinefunction(type(supplied).__call__):

@@ -161,7 +161,7 @@ class SelfRouteMiddleware(AgentMiddleware[SelfRouteState, Any, Any]):
 
     @override
     async def awrap_model_call(self, request: ModelRequest[Any], handler: _AsyncHandler) -> ExtendedModelResponse[Any]:
-        """Do as `wrap_model_call` does, asynchronously.
+        """The async twin of `wrap_model_call`.
 
         Raises:
             ConfigurationError: Python is older than 3.11, so that it is not known what the question may read.

@@ -178,7 +178,7 @@ def formatted(prompt: Runnable[Any, Any], words: Mapping[str, Any], config: Runn
 
 
 async def aformatted(prompt: Runnable[Any, Any], words: Mapping[str, Any], config: RunnableConfig) -> PromptValue:
-    """Do as `formatted` does, asynchronously."""
+    """The async twin of `formatted`."""
     prompt, config = _chosen(prompt, config)
     return _value(await prompt.ainvoke(dict(words), config))
 

@@ -69,7 +69,7 @@ def recorded_findings(findings: Findings) -> dict[str, Any]:
 
 
 class RecordedChunk(AddableDict):
-    """A chunk as the chain's run records it, which passes through LangChain's tracing with the whole one inside it."""
+    """A chunk that traces as text but carries the full output."""
 
     def __init__(self, whole: dict[str, Any]) -> None:
         super().__init__(recorded(whole))
@@ -92,7 +92,7 @@ def output_of(call: ChainCall, answer: Answer) -> dict[str, Any]:
 
 
 async def awhole(call: ChainCall) -> dict[str, Any]:
-    """Do as `whole` does, asynchronously."""
+    """The async twin of `whole`."""
     return output_of(call, await arun(await call.aflow(), call))
 
 
@@ -113,7 +113,7 @@ def chunks_of(make: Callable[[], ChainCall]) -> Generator[AddableDict, None, Non
 
 
 async def achunks_of(make: Callable[[], ChainCall]) -> AsyncGenerator[AddableDict, None]:
-    """Do as `chunks_of` does, asynchronously."""
+    """The async twin of `chunks_of`."""
     decided, call = None, make()
     async with aclosing(astream_items(await call.aflow(), call)) as items:
         async for item in items:
@@ -207,7 +207,7 @@ async def ainvoke(  # noqa: PLR0913
     *,
     record: Callable[[Any], dict[str, Any]] = recorded,
 ) -> Result:
-    """Do as `invoke` does, asynchronously."""
+    """The async twin of `invoke`."""
     config = ensure_config(config)
     start = get_async_callback_manager_for_config(config).on_chain_start
     manager = await start(None, recorded_inputs(given), **_run_fields(name, config))
@@ -261,7 +261,7 @@ def stream(
 async def astream(
     runnable: Any, given: Any, config: RunnableConfig | None, make: Make, options: Mapping[str, Any]
 ) -> AsyncGenerator[Any, None]:
-    """Do as `stream` does, asynchronously."""
+    """The async twin of `stream`."""
     inner: list[AsyncGenerator[AddableDict, None]] = []
 
     async def once() -> AsyncIterator[Any]:

@@ -160,7 +160,7 @@ def read(source: Source, nodes: Sequence[NodeWithScore], query: QueryBundle) -> 
 
 
 async def aread(source: Source, nodes: Sequence[NodeWithScore], query: QueryBundle) -> list[NodeWithScore]:
-    """Do as `read` does, asynchronously; a sync callable runs in a thread, so that it does not block the event loop."""
+    """The async twin of `read`; a sync callable runs in a thread, so that it does not block the event loop."""
     return _copies(await acall(source, list(nodes), query) if callable(source) else source)
 
 
@@ -174,7 +174,7 @@ def call(supplied: Callable[..., Any], *given: Any) -> Any:
 
 
 async def acall(supplied: Callable[..., Any], *given: Any) -> Any:
-    """Do as `call` does, asynchronously; a sync callable runs in a thread, so that it does not block the event loop."""
+    """The async twin of `call`; a sync callable runs in a thread, so that it does not block the event loop."""
     if inspect.iscoroutinefunction(supplied) or inspect.iscoroutinefunction(type(supplied).__call__):
         found: Any = supplied(*given)
     else:

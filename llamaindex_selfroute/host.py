@@ -42,7 +42,7 @@ class Finder(Protocol):
         """Return the nodes, best first."""
 
     async def aretrieve(self, query: QueryBundle, /) -> list[NodeWithScore]:
-        """Do as `retrieve` does, asynchronously."""
+        """The async twin of `retrieve`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

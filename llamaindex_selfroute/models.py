@@ -48,7 +48,7 @@ def ask(llm: LLM, prompt: ModelInput) -> LLMResponse:
 
 
 async def aask(llm: LLM, prompt: ModelInput) -> LLMResponse:
-    """Do as `ask` does, asynchronously."""
+    """The async twin of `ask`."""
     return await llm.acomplete(prompt, formatted=True) if isinstance(prompt, str) else await llm.achat(prompt)
 
 
@@ -58,7 +58,7 @@ def ask_stream(llm: LLM, prompt: ModelInput) -> Generator[LLMResponse, None, Non
 
 
 async def aask_stream(llm: LLM, prompt: ModelInput) -> AsyncGenerator[LLMResponse, None]:
-    """Do as `ask_stream` does, asynchronously."""
+    """The async twin of `ask_stream`."""
     if isinstance(prompt, str):
         return await llm.astream_complete(prompt, formatted=True)
     return await llm.astream_chat(prompt)

@@ -240,7 +240,7 @@ class SelfRouteQueryEngine(NamesUncopied, RetrieverQueryEngine):
             return checking.check(self._call(question))
 
     async def acheck(self, question: str | QueryBundle = CHECK_QUESTION) -> Findings:
-        """Do as `check` does, asynchronously."""
+        """The async twin of `check`."""
         from selfroute import checking  # noqa: PLC0415
 
         with self._scoped():

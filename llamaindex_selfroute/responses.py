@@ -34,7 +34,7 @@ def whole(call: QueryCall, more: More) -> Response:
 
 
 async def awhole(call: QueryCall, more: More) -> Response:
-    """Do as `whole` does, asynchronously."""
+    """The async twin of `whole`."""
     return _response(await arun(await call.aflow(), call), call, more)
 
 

@@ -38,7 +38,7 @@ def ask(llm: LLM, prompt: ModelInput, form: Form = _PLAIN) -> LLMResponse:
 
 
 async def aask(llm: LLM, prompt: ModelInput, form: Form = _PLAIN) -> LLMResponse:
-    """Do as `ask` does, asynchronously."""
+    """The async twin of `ask`."""
     report = reports.report_of(form, pydantic)
     if not isinstance(prompt, str):
         if options := internals.report_options(llm, report):

@@ -317,7 +317,7 @@ class SelfRouteSynthesizer(NamesUncopied, CheckedFields, BaseSynthesizer):
         additional_source_nodes: Sequence[NodeWithScore] | None = None,
         **response_kwargs: Any,
     ) -> RESPONSE_TYPE:
-        """Do as `synthesize` does, asynchronously."""
+        """The async twin of `synthesize`."""
         return await self._arespond(self._call(query, nodes, response_kwargs), additional_source_nodes or ())
 
     def _respond(self, call: QueryCall, more: Sequence[NodeWithScore] = ()) -> RESPONSE_TYPE:
@@ -352,7 +352,7 @@ class SelfRouteSynthesizer(NamesUncopied, CheckedFields, BaseSynthesizer):
     async def aget_response(
         self, query_str: str, text_chunks: Sequence[str], **response_kwargs: Any
     ) -> str | AsyncGenerator[str, None]:
-        """Do as `get_response` does, asynchronously."""
+        """The async twin of `get_response`."""
         call = self._call(query_str, _nodes(text_chunks), response_kwargs)
         return (
             responses.astreamed(call, ()).response_gen if call.host.streaming else str(await responses.awhole(call, ()))

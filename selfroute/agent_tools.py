@@ -1,4 +1,4 @@
-"""The tools with which an agent looks for itself: how a model is told of them, and what they return to it."""
+"""The tools with which an agent looks for itself: their descriptions, and what they return."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _logger = logging.getLogger("selfroute")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tool:
-    """A tool, as a model is told of it.
+    """A tool, as it is described to a model.
 
     Attributes:
         about: What it is for.
@@ -103,13 +103,13 @@ def _refused(why: str) -> ToolResult:
 
 
 def failed(tool: str, error: Exception) -> ToolResult:
-    """Return what an agent is told where a part failed; its error may hold addresses and keys, so it is logged."""
+    """Return the answer where a part failed; its error may hold addresses and keys, so it is logged."""
     _logger.warning("the tool %s failed, and the agent was told so", tool, exc_info=error)
     return ToolResult(f"This failed ({type(error).__name__}). Try other words, or go on without it.", {"failed": True})
 
 
 def absent(name: str) -> ToolResult:
-    """Return what an agent is told of a document of which the retriever returns nothing."""
+    """Return the answer for a document of which the retriever returns nothing."""
     shown = name[:200].encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     advice = "Search for what it says first, and name it as the search does."
     return ToolResult(f"There is no such document: {shown!r}. {advice}", {"document": shown, "missing": True})

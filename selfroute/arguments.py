@@ -46,7 +46,7 @@ class Wanted:
 
 
 def check_takes(argument: str, value: Any, *given: str) -> None:
-    """Check that a user's callable takes what it will be given; one that does not say what it takes is believed.
+    """Check that a user's callable takes what it will be given. One without a readable signature is accepted.
 
     Args:
         argument: The name of the argument that it is.

@@ -19,7 +19,7 @@ Start = Literal["rag", "sections", "auto", "long_context"]
 class Retrieve:
     """Find the passages for a question. Result: those that the draft reads, best first; there may be none.
 
-    It is None if there are none, and only passages lead to documents: then there is nothing to read.
+    None: nothing was retrieved, and documents are only reachable through passages.
 
     Attributes:
         question: The question.

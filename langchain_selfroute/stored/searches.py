@@ -133,7 +133,7 @@ def searches_of(
         given: The arguments that it is called with.
 
     Returns:
-        The searches; none if it only looks through documents in memory; None if it cannot be seen what it does.
+        The searches; none if it only looks through documents in memory; None if its type is unknown.
     """
     given = given or {}
     while not isinstance(retriever, BaseRetriever):
@@ -155,7 +155,7 @@ def searches_of(
 
 
 def fixed(retriever: Runnable[Any, Any], config: _Config) -> Runnable[Any, Any]:
-    """Return a copy of a retriever whose searches stay as they are now; itself if it cannot be seen what it does.
+    """Return a copy of a retriever whose searches stay as they are now; the retriever itself if its type is unknown.
 
     Args:
         retriever: The retriever.

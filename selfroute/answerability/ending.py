@@ -80,7 +80,7 @@ class Verdict:
 
     @property
     def escalates(self) -> bool:
-        """Whether the question should go on to the next step, as far as the model is concerned."""
+        """Whether the question should go on to the next step."""
         return self.signal != "answered" and self.ruling is None
 
     def as_dict(self) -> dict[str, Any]:
@@ -99,7 +99,7 @@ STARTED = Verdict(declined=False, signal="start")
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a reply ended, as far as the provider says.
+    """How a reply ended, in the words of the provider.
 
     Attributes:
         reason: The provider's own word, such as `"stop"` or `"max_tokens"`; None if it says nothing.

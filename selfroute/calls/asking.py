@@ -1,4 +1,4 @@
-"""Ask the models of one question, in turn where that makes it cheaper; count and price the calls, also those to come.
+"""Call the models for one question, count tokens, and estimate the cost of calls not yet made.
 
 What always reading the documents would have cost is compared.
 """
@@ -64,7 +64,7 @@ class ModelCalls(Generic[Document]):
         return pieces if shared is None else FLIGHTS.in_turn(*shared, pieces)
 
     def aask(self, effect: Generate) -> AsyncGenerator[str, None]:
-        """Do as `ask` does, asynchronously."""
+        """The async twin of `ask`."""
         cache = self._cache(effect.step)
         shared = self._shared(effect, cache)
         pieces = self._aask(effect, cache)

@@ -91,7 +91,7 @@ class Call(Generic[Document]):
         return self._flow(start if isinstance(start, str) else self.host.choose(start))
 
     async def aflow(self) -> Flow:
-        """Do as `flow` does, asynchronously."""
+        """The async twin of `flow`."""
         check_question(self.host.question)
         start = self.settings.start
         return self._flow(start if isinstance(start, str) else await self.host.achoose(start))
@@ -148,12 +148,12 @@ class Call(Generic[Document]):
         return self.fitting.fit(self._found(self.host.retrieve())) or self._nothing
 
     async def aretrieve(self, _: Retrieve) -> Sequence[Document] | None:
-        """Do as `retrieve` does, asynchronously."""
+        """The async twin of `retrieve`."""
         return await self.fitting.afit(self._found(await self.host.aretrieve())) or self._nothing
 
     @property
     def _nothing(self) -> Sequence[Document] | None:
-        """What it comes to if no passage was found: only passages lead to stored documents."""
+        """The result when nothing was retrieved: without passages there is no document to read."""
         return None if self.reading.is_stored else ()
 
     def _found(self, passages: Sequence[Document]) -> ReadDocuments:
@@ -167,7 +167,7 @@ class Call(Generic[Document]):
         return most
 
     async def acompare(self, effect: Compare) -> bool:
-        """Do as `compare` does, asynchronously."""
+        """The async twin of `compare`."""
         most = await self.reading.aare_most(effect.passages)
         self.start = "long_context" if most else self.start
         return most
@@ -185,7 +185,7 @@ class Call(Generic[Document]):
         return fitted
 
     async def aread_documents(self, effect: ReadDocuments) -> Sequence[Document]:
-        """Do as `read_documents` does, asynchronously."""
+        """The async twin of `read_documents`."""
         effect = self._explained(effect)
         if effect.step == "rag":
             return await self.fitting.afit(effect)
@@ -209,7 +209,7 @@ class Call(Generic[Document]):
         return decided
 
     async def adecide(self, effect: Decide) -> Decided:
-        """Do as `decide` does, asynchronously."""
+        """The async twin of `decide`."""
         asked = self.settings.escalation is not None and not effect.final
         decided = await self._escalation.adecide(effect) if asked else Decided(effect.route, effect.decision)
         await self.host.aannounce(decided)
@@ -227,7 +227,7 @@ class Call(Generic[Document]):
         return answer.ended(text, finish_reason=self.ending.reason, refusal=self.refusal)
 
     async def aended(self, answer: Answer, text: str) -> Answer:
-        """Do as `ended` does, asynchronously: a long reply would block the event loop."""
+        """The async twin of `ended`: a long reply would block the event loop."""
         if len(text) > _LONG_REPLY:
             return await asyncio.to_thread(self.ended, answer, text)
         return self.ended(answer, text)
@@ -247,7 +247,7 @@ class Call(Generic[Document]):
         return replace(answer, citations=cite(host.question, text, context, metadata=metadata))
 
     async def acite(self, answer: Answer) -> Answer:
-        """Do as `cite` does, asynchronously: a long text would block the event loop."""
+        """The async twin of `cite`: a long text would block the event loop."""
         long = len(answer.text) > _LONG_REPLY or self.reading.length(answer.context) > _LONG
         if self.settings.citations and long:
             return await asyncio.to_thread(self.cite, answer)

@@ -104,7 +104,7 @@ def stream(flow: Flow, call: Call[Any]) -> Generator[Item, None, None]:  # noqa:
 
 
 async def astream(flow: Flow, call: Call[Any]) -> AsyncGenerator[Item, None]:  # noqa: C901, PLR0912
-    """Do as `stream` does, asynchronously."""
+    """The async twin of `stream`."""
     effect = advance(flow.send, None)
     pieces: AsyncGenerator[str, None] | None = None
     gate: AnyGate | None = None
@@ -166,7 +166,7 @@ def _judged(effect: Generate, pieces: Iterable[str], gate: AnyGate, call: Call[A
 
 
 async def _ajudged(effect: Generate, pieces: AsyncIterable[str], gate: AnyGate, call: Call[Any]) -> Reply:
-    """Do as `_judged` does, asynchronously."""
+    """The async twin of `_judged`."""
     text = cast("GradedGate | LastGate", gate).resume() if effect.resumed else ""
     if gate.verdict is None:
         async for piece in pieces:

@@ -45,7 +45,7 @@ class Escalation(Generic[Document]):
             return self._ruled(effect, case, ask(self._policy, case))
 
     async def adecide(self, effect: Decide) -> Decided:
-        """Do as `decide` does, asynchronously."""
+        """The async twin of `decide`."""
         case = self._case(effect, aread=self._reading.aread_early, loop=asyncio.get_running_loop())
         with releasing(case):
             return self._ruled(effect, case, await aask(self._policy, case))

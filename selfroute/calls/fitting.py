@@ -105,7 +105,7 @@ class Fitting(Generic[Document]):
         return 0
 
     async def afit(self, effect: ReadDocuments) -> Sequence[Document]:
-        """Do as `fit` does, asynchronously: counting and trimming a long text may block the event loop."""
+        """The async twin of `fit`: counting and trimming a long text may block the event loop."""
         if self._fits(effect):
             return self.fit(effect, whole=True)
         return await asyncio.to_thread(self._fit_guarded, effect)
@@ -168,7 +168,7 @@ class Fitting(Generic[Document]):
     def _fit_sections(self, effect: ReadDocuments) -> Sequence[Document]:
         """Return the best sections of the documents; none where reading them would save little.
 
-        They save little if they are more than half of what the last step would read, or no more than was read before.
+        Skipped when larger than half of the next step, or no larger than what was already read.
         """
         count, window, reading = self.count("sections"), self.window("sections"), self._reading
         budget, around = self._settings.section_tokens[effect.rung], 0

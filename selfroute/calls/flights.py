@@ -85,7 +85,7 @@ class Flights:
     async def ain_turn(
         self, key: Hashable, seconds: float, pieces: AsyncGenerator[str, None]
     ) -> AsyncGenerator[str, None]:
-        """Do as `in_turn` does, asynchronously."""
+        """The async twin of `in_turn`."""
         flight, first = self._join(key)
         arrived = False
         try:

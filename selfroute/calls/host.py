@@ -122,7 +122,7 @@ class Host(Protocol[Document]):
         raise NotImplementedError
 
     async def aretrieve(self) -> Sequence[Document]:
-        """Do as `retrieve` does, asynchronously; by default in a thread."""
+        """The async twin of `retrieve`; by default in a thread."""
         return await asyncio.to_thread(self.retrieve)
 
     def read(self, passages: Sequence[Document]) -> Sequence[Document]:
@@ -130,7 +130,7 @@ class Host(Protocol[Document]):
         raise NotImplementedError
 
     async def aread(self, passages: Sequence[Document]) -> Sequence[Document]:
-        """Do as `read` does, asynchronously; by default in a thread."""
+        """The async twin of `read`; by default in a thread."""
         return await asyncio.to_thread(self.read, passages)
 
     def reading(self, effect: ReadDocuments) -> AbstractContextManager[list[Document]]:  # noqa: ARG002
@@ -138,7 +138,7 @@ class Host(Protocol[Document]):
         return nullcontext([])
 
     def areading(self, effect: ReadDocuments) -> AbstractAsyncContextManager[list[Document]]:  # noqa: ARG002
-        """Do as `reading` does, asynchronously."""
+        """The async twin of `reading`."""
         return nullcontext([])
 
     def prompt(self, step: Route, context: Sequence[Document]) -> Prompt:
@@ -157,7 +157,7 @@ class Host(Protocol[Document]):
         raise NotImplementedError
 
     def aask(self, step: Route, prompt: Prompt, tally: Tally, cache: ProviderCache | None) -> AsyncGenerator[str, None]:
-        """Do as `ask` does, asynchronously."""
+        """The async twin of `ask`."""
         raise NotImplementedError
 
     def choose(self, start: Any) -> Any:
@@ -165,14 +165,14 @@ class Host(Protocol[Document]):
         return start({**self.inputs, "input": self.question})
 
     async def achoose(self, start: Any) -> Any:
-        """Do as `choose` does, asynchronously."""
+        """The async twin of `choose`."""
         return self.choose(start)
 
     def announce(self, decided: Decided) -> None:
         """Report the route, as soon as it is decided."""
 
     async def aannounce(self, decided: Decided) -> None:
-        """Do as `announce` does, asynchronously."""
+        """The async twin of `announce`."""
         self.announce(decided)
 
     def text_of(self, document: Document) -> str:

@@ -51,7 +51,7 @@ class Reading(Generic[Document]):
         return self.documents
 
     async def aread(self) -> Sequence[Document]:
-        """Do as `read` does, asynchronously; also if a policy asks twice at the same time."""
+        """The async twin of `read`; also if a policy asks twice at the same time."""
         if not self._is_read:
             await self._keep(await self._begin())
         return self.documents
@@ -132,7 +132,7 @@ class Reading(Generic[Document]):
         return self._are_most(passages)
 
     async def aare_most(self, passages: Sequence[Document]) -> bool:
-        """Do as `are_most` does, asynchronously."""
+        """The async twin of `are_most`."""
         with suppress(Exception):
             if self.sizes() is None:
                 await self.aread()

@@ -47,7 +47,7 @@ def check(call: Call[Any]) -> Findings:
 
 
 async def acheck(call: Call[Any]) -> Findings:
-    """Do as `check` does, asynchronously."""
+    """The async twin of `check`."""
     check_question(call.host.question)
     await asyncio.to_thread(call.warm_up)
     checking = Checking(call)

@@ -88,7 +88,7 @@ class OnModels(TriedQuestion[Document]):
         return True, "; ".join(parts), self._cheaper
 
     def _to_pay(self) -> Iterator[tuple[str, Route, Sequence[Document]]]:
-        """Yield what each step would read, and what that is called."""
+        """Yield the context of each step, and its label."""
         if self.drafts and self.fitting:
             yield "a draft takes", "rag", self.fitting
         for sections in self.sections():

@@ -1,4 +1,4 @@
-"""Who may read what: what limits a retriever, what one call may read of a store, and how that is carried to it."""
+"""Access limits: what a retriever may see, and how the document reader is held to it."""
 
 from __future__ import annotations
 

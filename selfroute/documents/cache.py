@@ -33,7 +33,7 @@ class Size:
 class Recent(Generic[Value]):
     """A mapping of the most recently used values, up to a number of them; safe to use from threads.
 
-    A copy is empty.
+    Copying does not copy the entries.
     """
 
     def __init__(self, most: int) -> None:

@@ -81,7 +81,7 @@ def mark_of(gap: str, *, last: str, following: str, final: bool) -> str:
     """Return the punctuation mark between two words.
 
     Args:
-        gap: The text between them, as far as it has arrived.
+        gap: The text between them that has arrived.
         last: The word before the gap, folded.
         following: The first letters of the word after the gap; empty if none have arrived.
         final: Whether the text is complete.

@@ -132,7 +132,7 @@ class Budget(Policy):
         return self._rule(case, case.estimate()) if ruling is None else ruling
 
     async def acall(self, case: Case) -> Ruling:
-        """Do as `__call__` does, asynchronously."""
+        """The async twin of `__call__`."""
         ruling = self._at_once(case)
         return self._rule(case, await case.aestimate()) if ruling is None else ruling
 

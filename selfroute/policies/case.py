@@ -59,7 +59,7 @@ class Case:
         question: The question.
         inputs: All inputs of the call.
         decision: Why the draft did not settle the question: `declined`, `signal`, `evidence`, as in the result.
-        draft: The draft, as far as it was read.
+        draft: The part of the draft that was read.
         passages: The retrieved passages.
         usage: What the question has used so far, as in the result.
         step: The step that is about to run: `"sections"` or `"long_context"`.
@@ -102,7 +102,7 @@ class Case:
         return estimate or Estimate(0, None, "the length of the documents is not known")
 
     async def aestimate(self) -> Estimate:
-        """Do as `estimate` does, asynchronously."""
+        """The async twin of `estimate`."""
         if self.estimated() is None:
             await self.adocuments()
         return self.estimate()
@@ -123,7 +123,7 @@ class Case:
         return asyncio.run_coroutine_threadsafe(_awaited(self.aread()), self.loop).result()
 
     async def adocuments(self) -> Sequence[Any]:
-        """Do as `documents` does, asynchronously."""
+        """The async twin of `documents`."""
         return self.documents() if self.aread is None else await self.aread()
 
 

@@ -58,7 +58,7 @@ class Policy:
         raise NotImplementedError
 
     async def acall(self, case: Case) -> Ruling:
-        """Do as `__call__` does, asynchronously."""
+        """The async twin of `__call__`."""
         return self(case)
 
     def settle(self, case: Case, spent: Spent) -> None:
@@ -102,7 +102,7 @@ def ask(policy: Escalation, case: Case) -> Ruling:
 
 
 async def aask(policy: Escalation, case: Case) -> Ruling:
-    """Do as `ask` does, asynchronously; a plain function runs in a thread, because it may block."""
+    """The async twin of `ask`; a plain function runs in a thread, because it may block."""
     ruling: Any
     if isinstance(policy, Policy):
         ruling = await policy.acall(case)

@@ -85,7 +85,7 @@ class Sql(Listing):
 
 
 def in_session(opened: Callable[[], AbstractContextManager[Any]]) -> Run:
-    """Return what runs a statement in a session, past what this does to keep track of objects, which takes long."""
+    """Return a function that executes SQL on the session's connection; bypasses the slow ORM."""
 
     def run(statement: Any, made: Callable[[Any], Made]) -> list[Made]:
         with opened() as session:

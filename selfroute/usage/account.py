@@ -29,7 +29,7 @@ class Tally:
         counts: The provider's own counts so far; None if it reported none.
         whole: Whether the reply comes in one piece, so that the provider's counts are final.
         left: Whether the caller was cancelled during the call.
-        ended: How the reply ended, as far as it is known.
+        ended: How the reply ended, if that is known.
         report: The text that a report stands for; None if the reply is no report.
     """
 
