@@ -270,44 +270,6 @@ def test_ledger_add_within_add() -> None:
     assert (figures["queries"], figures["errors"]) == (1, {"TimeoutError": 1})
 
 
-def test_ledger_table_without_prices() -> None:
-    missing = Cost(None, 'prices need the package genai-prices: pip install "selfroute[prices]"')
-    missed = Usage(StepUsage(1, 1, cost=missing), long_context_only=10, cost_long_context_only=missing)
-    table = str(added(an_entry(usage=missed) for _ in range(3)))
-    assert table.count("genai-prices") == 1
-    assert "$" not in table
-    assert table.splitlines()[-1].startswith("no price for 3 queries: prices need")
-
-
-def test_ledger_table_of_savings() -> None:
-    told = str(
-        added([*[an_entry()] * 2000, an_entry(outcome="failed", error="TimeoutError"), an_entry(outcome="left")])
-    )
-    assert "tokens read: 10% of the long context alone (200,000 of 2,000,000; queries: 2,000)" in told
-    assert "saved: $1,400.00 ($200.00 instead of $1,600.00; queries: 2,000)" in told
-    assert "not compared: 1 left, 1 failed" in told.splitlines()
-    assert "saved, compared" not in told
-    assert "errors: TimeoutError 1" in told
-
-
-def test_ledger_table_of_caches() -> None:
-    range_known = replace(KNOWN, cost_cold=Cost(Decimal(1)), cost_warm=Cost(Decimal("0.2")))
-    told = str(added([an_entry(usage=range_known, models={"openai:gpt-4o": StepUsage(1000, 9, 250)})]))
-    assert "saved, compared with a prompt cache that holds nothing: $0.9000; that holds every document: $0.1000" in told
-    assert "prompt cache of openai:gpt-4o: 25% of 1,000 input tokens" in told
-
-
-def test_ledger_table_of_estimates() -> None:
-    estimated = Usage(StepUsage(20, 10, estimated=True, cost=Cost(Decimal("0.0325"))))
-    told = str(added([*[an_entry()] * 2, an_entry(outcome="left", usage=estimated)])).splitlines()
-    assert "cost: $0.2325 (12% of the tokens estimated)" in told
-
-
-def test_ledger_table_of_a_failed_attempt() -> None:
-    told = str(added([an_entry(outcome="failed", error="TimeoutError")])).splitlines()
-    assert next(line.split() for line in told if "failed attempts" in line) == ["failed", "attempts", "1"]
-
-
 @pytest.mark.parametrize(
     ("amount", "told"),
     [("0", "$0.00"), ("-0.0039", "-$0.003900"), ("0.1326004", "$0.1326"), ("12345.678", "$12,345.68")],
@@ -342,20 +304,76 @@ def test_ledger_dataframe_without_pandas(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 SECTIONS = Usage(KNOWN.rag, StepUsage(300, 5), None, 1000)
-HAPPENED = {
-    "nothing": ({}, []),
-    "stopped": ({"stopped": True, "answerable": False}, ["stopped"]),
-    "declined by every step": ({"answerable": False}, ["unanswerable"]),
-    "in doubt": ({"doubted": True, "route": "long_context"}, ["doubted"]),
-    "left": ({"outcome": "left", "answerable": None}, ["left"]),
-    "failed": ({"outcome": "failed", "error": "TimeoutError"}, ["failed attempts", "errors:"]),
-    "sections": ({"usage": SECTIONS, "route": "sections"}, [" sections "]),
-    "stopped after sections": ({"usage": SECTIONS, "stopped": True}, [" sections ", "stopped"]),
+MISSING = Cost(None, "no price of 'm'")
+LEFT_EARLY = an_entry(outcome="left", usage=Usage(StepUsage(20, 10, estimated=True, cost=Cost(Decimal("0.0325")))))
+BOUNDED = replace(KNOWN, cost_cold=Cost(Decimal(1)), cost_warm=Cost(Decimal("0.2")))
+UNPRICED = Usage(StepUsage(1, 1, cost=MISSING), long_context_only=10, cost_long_context_only=MISSING)
+# The last lines of tables: all of it for every end, and what follows the columns for the others.
+TABLES: dict[str, tuple[list[Entry], str]] = {
+    "every end": (
+        [
+            an_entry(stopped=True, answerable=False),
+            an_entry(answerable=False),
+            an_entry(doubted=True, route="long_context"),
+            an_entry(usage=SECTIONS, route="sections"),
+            an_entry(outcome="failed", error="TimeoutError"),
+        ],
+        """\
+by the query's route                           rag      sections  long context           all
+  queries                                        2             1             1             4
+  doubted                                        0             0             1             1
+  unanswerable                                   1             0             0             1
+  stopped                                        1             0             0             1
+  failed attempts                                                                          1
+  seconds to first text, median              1.000         1.000         1.000         1.000
+  seconds to first text, 95 % within         1.000         1.000         1.000         1.000
+  seconds to end, median                     2.000         2.000         2.000         2.000
+  seconds to end, 95 % within                2.000         2.000         2.000         2.000
+by the step that used them                     rag      sections  long context           all
+  input tokens                                 500           300             0           800
+  cached tokens                                100             0             0           100
+  output tokens                                 50             5             0            55
+errors: TimeoutError 1
+tokens read: 18% of the long context alone (700 of 4,000; queries: 4)
+cost: $0.5000, and what has no price
+not compared: 1 failed
+no price for 1 query: it was not asked for""",
+    ),
+    "savings": (
+        [an_entry()] * 2000,
+        """\
+  output tokens                             20,000             0        20,000
+tokens read: 10% of the long context alone (200,000 of 2,000,000; queries: 2,000)
+cost: $200.00
+saved: $1,400.00 ($200.00 instead of $1,600.00; queries: 2,000)""",
+    ),
+    "caches": (
+        [an_entry(usage=BOUNDED, models={"openai:gpt-4o": StepUsage(1000, 9, 250)})],
+        """\
+saved, compared with a prompt cache that holds nothing: $0.9000; that holds every document: $0.1000
+prompt cache of openai:gpt-4o: 25% of 1,000 input tokens""",
+    ),
+    "estimates": (
+        [an_entry(), an_entry(), LEFT_EARLY],
+        """\
+  estimated tokens                              30             0            30
+tokens read: 10% of the long context alone (200 of 2,000; queries: 2)
+cost: $0.2325 (12% of the tokens estimated)
+saved: $1.40 ($0.2000 instead of $1.60; queries: 2)
+not compared: 1 left""",
+    ),
+    "no prices": (
+        [an_entry(usage=UNPRICED)] * 3,
+        """\
+  output tokens                                  3             0             3
+tokens read: 10% of the long context alone (3 of 30; queries: 3)
+no price for 3 queries: no price of 'm'""",
+    ),
 }
-LINES = {line for _, lines in HAPPENED.values() for line in lines}
 
 
-@pytest.mark.parametrize(("fields", "lines"), HAPPENED.values(), ids=HAPPENED)
-def test_ledger_table_of_what_happened(fields: dict[str, Any], lines: list[str]) -> None:
-    told = str(added([an_entry(), an_entry(**fields)])).replace("not compared: 1 left", "").replace("1 failed", "")
-    assert {line for line in LINES if line in told} == set(lines)
+@pytest.mark.parametrize(("entries", "table"), TABLES.values(), ids=TABLES)
+def test_ledger_table(entries: list[Entry], table: str) -> None:
+    told, expected = str(added(entries)).splitlines(), table.splitlines()
+    assert told[-len(expected) :] == expected
+    assert told[0].startswith("by the query's route")

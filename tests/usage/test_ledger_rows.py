@@ -73,7 +73,7 @@ FREE_STEP = StepUsage(0, 0, cost=NINE_ZEROS)
 @examples(300)
 @example([Entry("failed", Usage(FREE_STEP, None, FREE_STEP, 0, *[NINE_ZEROS] * 3), 1.0, error="TimeoutError")])
 @given(st.lists(ANSWERED | FAILED, max_size=12))
-def test_rows_add_up_to_what_their_questions_do(entries: list[Entry]) -> None:
+def test_ledger_read_adds_up(entries: list[Entry]) -> None:
     ledger = Ledger()
     for entry in entries:
         ledger.add(entry)
@@ -82,7 +82,7 @@ def test_rows_add_up_to_what_their_questions_do(entries: list[Entry]) -> None:
     assert str(found) == str(ledger)
 
 
-def test_the_rows_of_a_chain_and_of_an_engine_have_all_that_a_ledger_needs() -> None:
+def test_ledger_read_of_a_chain_and_an_engine() -> None:
     """Of two models with prices, one of which declines."""
     named = {"llm": "openai:gpt-4o-mini", "long_context_llm": "anthropic:claude-haiku-4-5"}
     priced = {"usage": True, "priced_as": named}
@@ -108,14 +108,9 @@ def _timeless(figures: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in figures.items() if key != "seconds"}
 
 
-def test_each_reading_by_the_class_makes_a_ledger() -> None:
-    row = row_of(Entry("answered", Usage(StepUsage(10, 1)), 1.0, route="rag"))
-    read = Ledger.read
-    assert [read([row]).to_dict()["queries"], read([row]).to_dict()["queries"]] == [1, 1]
-
-
-def test_reading_on_goes_on_with_the_same_ledger() -> None:
+def test_ledger_read_goes_on_with_the_same_ledger() -> None:
     row = row_of(Entry("answered", Usage(StepUsage(10, 1, cost=Cost(Decimal("0.5")))), 1.0, route="rag"))
+    assert [Ledger.read([row]).to_dict()["queries"] for _ in range(2)] == [1, 1]
     ledger = Ledger()
     assert ledger.read([row]) is ledger
     ledger.read([row, row])
@@ -123,12 +118,10 @@ def test_reading_on_goes_on_with_the_same_ledger() -> None:
     assert (figures["queries"], figures["money"]["cost"]) == (3, "1.5")
 
 
-def test_a_row_with_an_error_alone_is_a_failed_attempt() -> None:
+def test_ledger_read_of_errors_and_of_an_earlier_version() -> None:
     figures = Ledger.read([{"error": "RateLimitError: slow down"}, {"error": "killed", "usage": None}]).to_dict()
     assert (figures["failed"], figures["errors"], figures["queries"]) == (2, {"RateLimitError": 1, "killed": 1}, 0)
 
-
-def test_rows_of_an_earlier_version_add_up_but_for_what_they_do_not_say() -> None:
     row = row_of(Entry("answered", Usage(StepUsage(10, 1, cost=Cost(Decimal(2)))), 1.0, route="rag"))
     del row["usage"]["ledger"]
     figures = Ledger.read([row]).to_dict()
@@ -153,30 +146,24 @@ NO_ROWS: dict[str, Callable[[Mapping[str, Any]], Any]] = {
     },
     "a length that no float holds": lambda row: {**row, "usage": {**row["usage"], "long_context_only": 10**400}},
     "a cost without bounds": lambda row: {**row, "usage": {**row["usage"], "cost": "1e999999999"}},
-    "a cost that is not a number": lambda row: {**row, "usage": {**row["usage"], "cost": "NaN"}},
     "a cost below zero": lambda row: {**row, "usage": {**row["usage"], "cost": "-1000"}},
     "a cost that would be written out in a million characters": lambda row: {
         **row,
         "usage": {**row["usage"], "cost": "1e-999999"},
     },
-    "a cost that is no text": lambda row: {**row, "usage": {**row["usage"], "cost": True}},
-    "a count that is True": lambda row: {**row, "usage": {**row["usage"], "long_context_only": True}},
     "a decision that is True": lambda row: {**row, "decision": True},
-    "a ruling that is text": lambda row: {**row, "decision": {"ruling": "no"}},
     "an answerable that is text": lambda row: {**row, "answerable": "yes"},
     "a time that is text": lambda row: {**row, "seconds": "9"},
     "a time before the question": lambda row: {**row, "seconds": -1},
-    "a time that is not a number": lambda row: {**row, "seconds_to_first_text": float("nan")},
     "a model's counts that are text": lambda row: {
         **row,
         "usage": {**row["usage"], "ledger": {"models": {"a": ["1", "2", "3"]}}},
     },
-    "models that are no counts": lambda row: {**row, "usage": {**row["usage"], "ledger": {"models": {"a": 3}}}},
 }
 
 
 @pytest.mark.parametrize("name", NO_ROWS)
-def test_what_is_no_row_is_refused(name: str) -> None:
+def test_ledger_read_refuses_what_is_no_row(name: str) -> None:
     row = row_of(Entry("answered", Usage(StepUsage(10, 1, cost=Cost(Decimal(2)))), 1.0, route="rag"))
     with pytest.raises(InputError, match="usage"):
         Ledger.read([NO_ROWS[name](row)])
