@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import pickle
-import random
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -239,37 +237,6 @@ def test_budget_settles_within_its_lock() -> None:
     closing.append(left)
     assert ask(budget, case_of())
     assert budget.spent["tokens"] == 140
-
-
-def test_budget_in_threads_and_tasks() -> None:
-    limit, off, generator = 100_000, 7, random.Random(4)  # noqa: S311
-    budget = Budget(tokens=limit, per="day")
-    spent: list[int] = []
-
-    def one(estimate: int) -> None:
-        case = case_of(Estimate(estimate))
-        if ask(budget, case):
-            taken = estimate + generator.randint(-off, off)
-            spent.append(taken)
-            settle(budget, case, Spent(taken))
-
-    async def tasks(estimates: Sequence[int]) -> None:
-        async def task(estimate: int) -> None:
-            case = case_of(Estimate(estimate))
-            if await aask(budget, case):
-                await asyncio.sleep(0)
-                taken = estimate + generator.randint(-off, off)
-                spent.append(taken)
-                settle(budget, case, Spent(taken))
-
-        await asyncio.gather(*map(task, estimates))
-
-    estimates = [generator.randint(50, 150) for _ in range(10_000)]
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(one, estimates[:5000]))
-    asyncio.run(tasks(estimates[5000:]))
-    assert limit * 0.98 <= sum(spent) <= limit + off
-    assert budget.spent["tokens"] == sum(spent)
 
 
 def test_budget_copied_and_pickled() -> None:

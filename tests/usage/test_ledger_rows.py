@@ -154,7 +154,6 @@ NO_ROWS: dict[str, Callable[[Mapping[str, Any]], Any]] = {
     "a decision that is True": lambda row: {**row, "decision": True},
     "an answerable that is text": lambda row: {**row, "answerable": "yes"},
     "a time that is text": lambda row: {**row, "seconds": "9"},
-    "a time before the question": lambda row: {**row, "seconds": -1},
     "a model's counts that are text": lambda row: {
         **row,
         "usage": {**row["usage"], "ledger": {"models": {"a": ["1", "2", "3"]}}},
