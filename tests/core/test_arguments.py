@@ -215,6 +215,10 @@ SAID: dict[str, tuple[Callable[[], object], str, str]] = {
         lambda: SelfRouteQueryEngine(INDEX.as_retriever(), LLM),
         *("not a ScriptedLLM", "documents= and llm="),
     ),
+    "a misspelt option of an engine": (
+        lambda: SelfRouteQueryEngine.from_index(INDEX, llm=LLM, secions=4_000),
+        *("no option 'secions'", "did you mean 'sections'?"),
+    ),
 }
 
 

@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 from langchain_core.documents import Document
+from langchain_core.vectorstores import InMemoryVectorStore
 
 from both_parts import everywhere, pipeline
 from hosts_documents import MINE, MODES, house, of
-from langchain_parts import QUESTION, a_chain
+from langchain_parts import DOCUMENTS, PASSAGES, QUESTION, a_chain
 from langchain_selfroute import SelfRouteChain, StoredDocuments
-from langchain_stores import LONG, Shelf, a_model, chunks_of, holding, store_with, text_of
+from langchain_stores import EMBEDDING, LONG, Shelf, a_model, chunks_of, holding, store_with, text_of
 from selfroute.documents.cache import MOST, Recent
 
 # In the frameworks: a document of about 700 characters in chunks, of which two are retrieved.
@@ -116,3 +117,11 @@ def test_savings_of_documents_beyond_the_window() -> None:
     assert chain.invoke(QUESTION)["usage"]["long_context_only"] == pytest.approx(500, rel=0.2)
     unbounded = a_chain(("Mr Lin.",), None, documents=long, marker=LONG)
     assert unbounded.invoke(QUESTION)["usage"]["long_context_only"] == pytest.approx(6_250, rel=0.05)
+
+
+def test_savings_of_passages_without_a_source() -> None:
+    store = InMemoryVectorStore.from_documents([*DOCUMENTS, *PASSAGES], EMBEDDING)
+    chain = chain_over(store, StoredDocuments(store), decline_or_answer)
+    chain.retriever.search_kwargs["k"] = 4
+    chain.invoke("Unknown?")
+    assert chain.invoke("Known?")["usage"]["long_context_only"] > 0
