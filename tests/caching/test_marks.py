@@ -85,7 +85,6 @@ async def test_marks_end_with_the_documents(server: LoopbackServer, where: str, 
 
 
 CARRIED: dict[str, Callable[[LoopbackServer], Any]] = {
-    "with_retry": lambda server: chat(server).with_retry(),
     "retry and bind": lambda server: chat(server).bind(stop=["x"]).with_retry(),
     "a fallback of its kind": lambda server: chat(server).with_fallbacks([chat(server, model="claude-sonnet-4-5")]),
     "configurable_fields": lambda server: chat(server).configurable_fields(
@@ -128,7 +127,6 @@ UNMARKED: dict[str, Callable[[LoopbackServer], tuple[Any, ...]]] = {
     "a prompt in parts": lambda server: (chat(server), {"long_context_prompt": IN_PARTS}),
     "a fallback of another kind": lambda server: (chat(server).with_fallbacks([chat(server, "openai")]), {}),
     "a function before the model": lambda server: (RunnableLambda(lambda prompt: prompt) | chat(server), {}),
-    "another provider": lambda server: (chat(server, "openai"), {}),
     "a mark of the user's on a tool": lambda server: (chat(server).bind_tools([TOOL]), {}),
     "LlamaIndex, a question first": lambda server: (
         own_addresses.llm(server, "anthropic"),

@@ -21,17 +21,13 @@ SONNET = replace(HAIKU, name="claude-sonnet-4-5")
 AUTOMATIC = ProviderCache(5 * MINUTES, 1_024)
 CASES = [  # model, `prompt_cache`, the cache
     (GPT, "auto", AUTOMATIC),
-    (GPT, "1h", AUTOMATIC),
     (GPT, "off", None),
     (replace(GPT, name="gpt-4.1", url="https://eu.api.openai.com/v1"), "auto", AUTOMATIC),
     (replace(GPT, name="gpt-5.5-mini-2026-03-01"), "auto", AUTOMATIC),
     (replace(GPT, name="o4-mini"), "5m", AUTOMATIC),
     (replace(GPT, name="gpt-3.5-turbo"), "auto", None),
-    (replace(GPT, name="gpt-4"), "auto", None),
     (replace(GPT, name="gpt-5.6-luna"), "auto", None),  # charges for what it writes
-    (replace(GPT, name="gpt-5.10"), "auto", None),
     (replace(GPT, url="https://api.openai.com.example.org/v1"), "auto", None),
-    (replace(GPT, url="https://gateway.example.org/api.openai.com/v1"), "auto", None),
     (replace(GPT, url="http://localhost:8000/v1"), "auto", None),
     (replace(GPT, url=None), "auto", None),
     (replace(GPT, provider="deepseek"), "auto", None),
@@ -40,7 +36,6 @@ CASES = [  # model, `prompt_cache`, the cache
     (HAIKU, "auto", None),
     (HAIKU, "5m", ProviderCache(5 * MINUTES, 4_096, "5m")),
     (HAIKU, "1h", ProviderCache(60 * MINUTES, 4_096, "1h")),
-    (SONNET, "1h", ProviderCache(60 * MINUTES, 1_024, "1h")),
     (replace(HAIKU, url="https://bedrock.example.org"), "5m", None),
     (replace(HAIKU, fallbacks=(GPT,)), "5m", None),
     (replace(HAIKU, fallbacks=(SONNET,)), "5m", ProviderCache(5 * MINUTES, 4_096, "5m")),

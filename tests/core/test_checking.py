@@ -59,7 +59,7 @@ def a_chain(chunks: Sequence[Document] = CHUNKS, *, k: int = 4, **fields: Any) -
     return SelfRouteChain(**{**parts, **fields})
 
 
-def raising(error: Exception) -> Callable[[Any], Any]:
+def raising(error: BaseException) -> Callable[[Any], Any]:
     def fail(*_: Any) -> Any:
         raise error
 
@@ -118,10 +118,6 @@ CHAINS: dict[str, Case] = {
         lambda: a_chain(without("source", **{"File-Name": "crane.md"})),
         *("source", False, "'File-Name'", "source_key='File-Name'"),
     ),
-    "no likely key": (
-        lambda: a_chain(without("source", colour="red")),
-        *("source", False, "'colour'", ""),
-    ),
     "some without a name": (
         lambda: a_chain([*CHUNKS[:2], *without("source", path="x")[2:4]]),
         *("source", False, "4 passages found, but only 2 of them name", "index the others"),
@@ -135,7 +131,6 @@ CHAINS: dict[str, Case] = {
         lambda: a_chain(retriever=RunnableLambda(lambda _: "text")),
         *("source", False, "retriever must return a list of Documents", ""),
     ),
-    "no filter": (a_chain, "wall", True, "no filter hides any chunk", ""),
     "a filter": (limited, "wall", True, "only chunks that the filter admits", ""),
     "hidden in an unknown way": (tenants, "wall", False, "differs from the retrieved passages in tenant", "filter={}"),
     "a document that may not be read": (tenants, "document", None, "it may not be read", ""),
@@ -145,7 +140,6 @@ CHAINS: dict[str, Case] = {
         *("document", False, "the vector store has no chunk of 'other'", ""),
     ),
     "a list": (lambda: a_chain(documents=[Document(TEXT)]), "wall", None, "documents= is a list", ""),
-    "a callable": (lambda: a_chain(documents=lambda _: [Document(TEXT)]), "wall", None, "your own code", ""),
     "a callable without documents": (lambda: a_chain(documents=lambda _: []), "document", False, "no text", ""),
     "a callable that fails": (
         lambda: a_chain(documents=raising(OSError(f"gone {SECRET}"))),
@@ -181,19 +175,10 @@ CHAINS: dict[str, Case] = {
         *("window", None, "does not report its window", "set max_context_tokens"),
     ),
     "no price": (lambda: a_chain(priced_as="openai:unheard-of"), "prices", None, "knows no price of 'unheard-of'", ""),
-    "another refusal": (lambda: a_chain(refusal="PASS"), "prompt", True, "'PASS'", ""),
     "numbers": (lambda: a_chain(answerability="graded"), "prompt", True, "two numbers", ""),
     "a prompt that asks for no refusal": (
         lambda: a_chain(rag_prompt=template("{context} {input}")),
         *("prompt", False, "rag_prompt does not ask for 'unanswerable'", "Write {refusal}"),
-    ),
-    "a last prompt that asks for no refusal": (
-        lambda: a_chain(long_context_prompt=template("{context} {input}")),
-        *("prompt", False, "long_context_prompt does not ask", "Write {refusal}"),
-    ),
-    "the refusal in one's own words": (
-        lambda: a_chain(rag_prompt=template("{context} {input} Say Unanswerable if it is not there.")),
-        *("prompt", True, "", ""),
     ),
     "a prompt without the question": (
         lambda: a_chain(rag_prompt=template("{context} {refusal}")),
@@ -251,7 +236,6 @@ ENGINES: dict[str, Case] = {
         lambda: _custom(lambda n: {"tenant": n}),
         *("wall", False, "differs from the retrieved passages in tenant", "MetadataFilters(filters=[])"),
     ),
-    "offsets": (an_engine, "document", True, f"'crane.md' ({len(TEXT)} characters, ", ""),
     "a prompt that asks for no refusal": (
         lambda: an_engine(rag_prompt=PromptTemplate("{context_str} {query_str}")),
         *("prompt", False, "rag_prompt does not ask for 'unanswerable'", "Write {refusal}"),
@@ -263,7 +247,7 @@ CASES = {**{f"chain: {name}": case for name, case in CHAINS.items()}, **{f"engin
 
 
 @pytest.mark.parametrize("name", CASES)
-async def test_what_is_wrong_is_found_with_what_to_do(name: str) -> None:
+async def test_check_finds_what_is_wrong(name: str) -> None:
     build, subject, ok, message, advice = CASES[name]
     pipeline = build()
     found = well_formed(pipeline.check(QUESTION))
@@ -283,43 +267,26 @@ async def test_what_is_wrong_is_found_with_what_to_do(name: str) -> None:
     ],
     ids=["chain", "graded chain", "engine", "graded engine", "structured engine"],
 )
-def test_a_sound_pipeline_has_nothing_to_change(build: Callable[..., Any], options: dict[str, Any]) -> None:
+def test_check_of_a_sound_pipeline(build: Callable[..., Any], options: dict[str, Any]) -> None:
     found = well_formed(build(**options).check())
     assert [(one.subject, one.ok, one.advice) for one in found] == [(subject, True, "") for subject in SUBJECTS]
 
 
 @pytest.mark.parametrize("build", [a_chain, an_engine])
-def test_a_question_costs_what_a_budget_in_dollars_needs_to_know(build: Callable[..., Any]) -> None:
-    found = build(escalation=Budget(usd=1)).check()
-    assert finding(found, "prices").ok
-    chain = build()
-    prices = finding(chain.check(), "prices").message
-    assert "a draft takes about " in prices
-    assert "reading the document takes about " in prices
-    straight = finding(build(start="long_context").check(), "prices").message
-    assert "draft" not in straight
-
-
-@pytest.mark.parametrize("build", [a_chain, an_engine])
-def test_a_blank_question_is_an_error_and_not_a_finding(build: Callable[..., Any]) -> None:
+def test_check_of_a_blank_question(build: Callable[..., Any]) -> None:
     with pytest.raises(InputError):
         build().check("  ")
     with pytest.raises(InputError):
         asyncio.run(build().acheck("\n"))
 
 
-class Stopped(BaseException):
-    """As a keyboard interrupt is."""
+@pytest.mark.parametrize("build", [a_chain, an_engine])
+def test_check_is_stopped_by_what_stops_the_program(build: Callable[..., Any]) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        build(documents=raising(KeyboardInterrupt())).check()
 
 
-def test_what_stops_the_program_stops_a_check() -> None:
-    with pytest.raises(Stopped):
-        a_chain(documents=raising(Stopped())).check()  # type: ignore[arg-type]
-    with pytest.raises(Stopped):
-        an_engine(documents=raising(Stopped())).check()  # type: ignore[arg-type]
-
-
-async def test_a_check_is_a_run_of_its_own_and_no_question_in_a_ledger() -> None:
+async def test_check_is_no_question_in_a_ledger() -> None:
     ledger, tracer = SelfRouteLedger(), TreeTracer()
     chain: Runnable[Any, Any] = a_chain().with_config(callbacks=[ledger])
     found: Findings = chain.check(QUESTION, config={"callbacks": [tracer, ledger]})  # type: ignore[attr-defined]
@@ -335,7 +302,7 @@ async def test_a_check_is_a_run_of_its_own_and_no_question_in_a_ledger() -> None
     assert not [event for event in recording.events.events if "SelfRoute" in type(event).__name__]
 
 
-def test_a_check_follows_the_config_of_the_call() -> None:
+def test_check_follows_the_config() -> None:
     store = store_of([*without(tenant="north"), *without(source="south.md", tenant="south")])
     retriever = store.as_retriever().configurable_fields(search_kwargs=ConfigurableField(id="search"))
     chain = a_chain(retriever=retriever, documents=langchain_selfroute.StoredDocuments(store))
@@ -346,7 +313,7 @@ def test_a_check_follows_the_config_of_the_call() -> None:
         assert "the filter admits" in finding(found, "wall").message
 
 
-def test_other_inputs_reach_prompts_and_retriever() -> None:
+def test_check_with_other_inputs() -> None:
     chain = a_chain(rag_prompt=template("{style} {context} {input} {refusal}"))
     assert chain.check({"input": QUESTION, "style": "Short."}).ok
     retriever = Listed(passages=CHUNKS)
@@ -354,7 +321,7 @@ def test_other_inputs_reach_prompts_and_retriever() -> None:
     assert retriever.queries == [QUESTION]
 
 
-def test_findings_are_a_sequence_that_prints_as_a_list() -> None:
+def test_findings_print_as_a_list() -> None:
     wrong, unknown = Finding("wall", False, "hidden", "pass filter="), Finding("window", None, "unknown")
     assert (Findings([wrong, unknown]).ok, Findings([unknown]).ok, Findings().ok) == (False, True, True)
     assert str(Findings([wrong, unknown])).split("\n") == [
@@ -399,7 +366,7 @@ def many_in_llamaindex(names: Sequence[str] = LONG, **options: Any) -> SelfRoute
 
 
 @pytest.mark.parametrize("build", [many_in_langchain, many_in_llamaindex])
-async def test_a_check_says_what_one_question_reads_of_many_documents(build: Callable[..., Any]) -> None:
+async def test_check_of_many_documents(build: Callable[..., Any]) -> None:
     text = text_of(LONG[0], 330)
     for options, reads, documents in (
         ({}, "the best 2", 2),
@@ -423,48 +390,37 @@ async def test_a_check_says_what_one_question_reads_of_many_documents(build: Cal
     assert "4 documents stand behind the passages; a question reads those behind the draft's passages: " in drafted
 
 
+DRAFT, LOOK, ONE, TWO = "a draft takes", "sections take", "reading the document takes", "reading the 2 documents takes"
+READINGS: list[tuple[dict[str, Any], list[str] | None, str]] = [  # options, what is priced, and the advice
+    ({}, [DRAFT, TWO], "set sections=4_000"),
+    ({"escalation": Budget(usd=1)}, [DRAFT, TWO], "set sections=4_000"),
+    ({"start": "long_context"}, [TWO], "set sections=4_000"),
+    ({"sections": 4_000}, [DRAFT, LOOK, TWO], ""),
+    ({"sections": (2_500, 4_000), "max_documents": 1}, [DRAFT, LOOK, ONE], ""),
+    ({"sections": (2_500, 4_000)}, [DRAFT, LOOK, LOOK, TWO], ""),
+    ({"sections": (4_000, 10_000), "max_documents": 0}, [DRAFT, LOOK, LOOK], ""),
+    ({"max_documents": None}, None, "set sections=4_000"),
+    ({"max_documents": None, "sections": 4_000}, None, "max_documents=2 reads only the best ones"),
+    ({"max_documents": 1}, [DRAFT, ONE], ""),
+    ({"names": LONG[:1]}, [DRAFT, ONE], ""),
+    ({"max_context_tokens": 3_000}, None, ""),
+]
+
+
 @pytest.mark.parametrize("build", [many_in_langchain, many_in_llamaindex])
-def test_a_check_prices_each_reading_of_one_question(build: Callable[..., Any]) -> None:
-    for options, readings in (
-        ({}, ["a draft takes", "reading the 2 documents takes"]),
-        ({"start": "long_context"}, ["reading the 2 documents takes"]),
-        ({"sections": 4_000}, ["a draft takes", "sections take", "reading the 2 documents takes"]),
-        (
-            {"sections": (2_500, 4_000), "max_documents": 1},
-            ["a draft takes", "sections take", "reading the document takes"],
-        ),
-        (
-            {"sections": (2_500, 4_000)},
-            ["a draft takes", "sections take", "sections take", "reading the 2 documents takes"],
-        ),
-        ({"sections": (4_000, 10_000), "max_documents": 0}, ["a draft takes", "sections take", "sections take"]),
-    ):
+def test_check_prices_each_reading(build: Callable[..., Any]) -> None:
+    for options, readings, advice in READINGS:
         prices = finding(build(**options).check(QUESTION), "prices")
+        assert prices.advice.startswith(advice) if advice else prices.advice == "", options
         paid = [part.split(" about ") for part in prices.message.split("; ")]
-        assert [what for what, _ in paid] == readings, prices
+        assert [what for what, _ in paid] == readings or readings is None, prices
         assert all("tokens, $0.00" in price for _, price in paid)
         tokens = [int(price.split()[0].replace(",", "")) for _, price in paid]
         assert tokens == sorted(tokens)
 
 
 @pytest.mark.parametrize("build", [many_in_langchain, many_in_llamaindex])
-def test_a_check_names_the_options_that_would_make_many_documents_cheaper(build: Callable[..., Any]) -> None:
-    for options, advice in (
-        ({}, "set sections=4_000"),
-        ({"max_documents": None}, "set sections=4_000"),
-        ({"max_documents": None, "sections": 4_000}, "max_documents=2 reads only the best ones"),
-        ({"sections": 4_000}, ""),
-        ({"sections": 4_000, "max_documents": 0}, ""),
-        ({"max_documents": 1}, ""),
-        ({"names": LONG[:1]}, ""),
-        ({"max_context_tokens": 3_000}, ""),
-    ):
-        given = finding(build(**options).check(QUESTION), "prices").advice
-        assert given.startswith(advice) if advice else given == "", options
-
-
-@pytest.mark.parametrize("build", [many_in_langchain, many_in_llamaindex])
-def test_the_window_has_to_take_all_documents_of_a_question(build: Callable[..., Any]) -> None:
+def test_check_of_a_window(build: Callable[..., Any]) -> None:
     assert "the 2 documents fit: " in finding(build().check(QUESTION), "window").message
     cut = finding(build(max_context_tokens=6_000).check(QUESTION), "window").message
     assert "of the 2 documents" in cut
@@ -473,7 +429,7 @@ def test_the_window_has_to_take_all_documents_of_a_question(build: Callable[...,
     assert (none.ok, "no whole document is read" in none.message) == (True, True)
 
 
-def test_one_damaged_document_of_many_is_a_finding() -> None:
+def test_check_finds_one_damaged_document() -> None:
     whole = [chunk for name in LONG for chunk in chunks_of(text_of(name, 20), size=300, source=name)]
     damaged = [one for one in whole if not (one.metadata["source"] == LONG[2] and one.metadata["start_index"] == 264)]
     assert len(damaged) == len(whole) - 1
@@ -483,7 +439,7 @@ def test_one_damaged_document_of_many_is_a_finding() -> None:
 
 
 @pytest.mark.parametrize("make", [a_chain, an_engine], ids=["langchain", "llamaindex"])
-def test_a_warm_pipeline_has_its_rules_before_the_first_question_and_has_asked_nothing(make: Callable[[], Any]) -> None:
+def test_warm_up_reads_the_rules_and_asks_nothing(make: Callable[[], Any]) -> None:
     grammar.cache_clear()
     pipeline = make()
     assert grammar.cache_info().currsize == 0

@@ -28,7 +28,7 @@ WORDS = {
 
 
 @pytest.mark.parametrize("kind", WORDS)
-def test_a_word_means_the_same_whoever_says_it(kind: str) -> None:
+def test_ending_by_word(kind: str) -> None:
     assert {word: Ending(word).kind for word in WORDS[kind].split()} == dict.fromkeys(WORDS[kind].split(), kind)
 
 
@@ -44,7 +44,7 @@ def test_a_word_means_the_same_whoever_says_it(kind: str) -> None:
         (Ending(silent=True), "broken off"),
     ],
 )
-def test_what_comes_apart_from_the_text_counts_too(ending: Ending, kind: str) -> None:
+def test_ending_by_more_than_words(ending: Ending, kind: str) -> None:
     assert ending.kind == kind
 
 
@@ -90,7 +90,7 @@ REPORTS: dict[str, tuple[Any, str | None, str]] = {
 
 
 @pytest.mark.parametrize("name", REPORTS)
-def test_the_provider_s_own_word_is_found(name: str) -> None:
+def test_reason_in_and_refusal_in(name: str) -> None:
     report, reason, refusal = REPORTS[name]
     assert (reason_in(report), refusal_in(report)) == (reason, refusal)
 
@@ -104,24 +104,20 @@ LATER = "On 4 May it was 12 at"
 CUT: dict[str, tuple[str, str, tuple[str, str | None], tuple[str, str | None]]] = {
     # text and how it ends; what is shown of it, and its signal, as a draft and as the last reply
     "nothing": ("", "cut", ("", None), ("", None)),
-    "white space": (" \n", "refused", ("", None), ("", None)),
     "nothing, by itself": ("", "complete", ("", "empty"), ("", "empty")),
     "in the refusal": ("una", "cut", ("", "sentinel"), ("", "sentinel")),
-    "in the refusal after a label": ("Answer: **Unans", "cut", ("", "sentinel"), ("", "sentinel")),
     "in the refusal, by itself": ("Una", "complete", ("Una", "answered"), ("Una", "answered")),
-    "after the refusal": ("unanswerable", "cut", ("", "sentinel"), ("", "sentinel")),
     "after a word of its own": ("unanswerable. The re", "cut", ("", "sentinel"), ("The re", "sentinel")),
     "where a decline may begin": ("The passages", "cut", ("", "phrase"), ("The passages", "answered")),
     "filtered there": ("The passages", "refused", ("", None), ("The passages", "answered")),
     "where a label may begin": ("In May", "cut", ("", "phrase"), ("In May", "answered")),
-    "filtered where a label may begin": ("In", "refused", ("", None), ("In", "answered")),
     "in thoughts": ("<think>The passages", "cut", ("", None), ("", None)),
     "later": (LATER, "cut", (LATER, "answered"), (LATER, "answered")),
 }
 
 
 @pytest.mark.parametrize("name", CUT)
-def test_what_was_cut_off_is_judged_by_what_came(name: str) -> None:
+def test_gates_of_what_was_cut_off(name: str) -> None:
     text, kind, draft, final = CUT[name]
     for pieces in ([text], list(text), [text[:2], "", text[2:]]):
         assert judged(Gate(), pieces, kind) == draft
@@ -141,17 +137,14 @@ TEXTS = st.lists(
 
 @examples(200)
 @given(text=TEXTS, cuts=st.lists(st.integers(0, 60), max_size=8), kind=st.sampled_from(["complete", "cut", "refused"]))
-def test_the_last_reply_is_judged_alike_however_it_is_cut_into_pieces(text: str, cuts: list[int], kind: str) -> None:
-    assert judged(FinalGate(), cut(text, cuts), kind) == judged(FinalGate(), [text], kind)
-
-
-@examples(200)
-@given(text=TEXTS, cuts=st.lists(st.integers(0, 60), max_size=8), kind=st.sampled_from(["complete", "cut", "refused"]))
-def test_a_reply_that_may_be_the_last_is_judged_as_a_draft_and_shown_as_the_last(
-    text: str, cuts: list[int], kind: str
-) -> None:
+def test_last_gates_whatever_the_pieces(text: str, cuts: list[int], kind: str) -> None:
+    """One that may be the last is judged as a draft and shown as the last."""
+    shown, of_the_last = judged(FinalGate(), [text], kind)
+    assert judged(FinalGate(), cut(text, cuts), kind) == (shown, of_the_last)
+    assert text.endswith(shown)
+    if not declines(text) and kind == "complete":
+        assert (shown, of_the_last) == (text, "answered")
     _, signal = judged(Gate(), [text], kind)
-    shown, _ = judged(FinalGate(), [text], kind)
     assert judged(LastGate(Gate()), cut(text, cuts), kind) == ("" if signal is None else shown, signal)
 
 
@@ -159,7 +152,7 @@ def test_a_reply_that_may_be_the_last_is_judged_as_a_draft_and_shown_as_the_last
     ("before", "unit"),
     [("", "unanswerable "), ("unanswerable.", "<b>"), ("unanswerable.", "**"), ("unanswerable. una", "\u200b")],
 )
-def test_the_time_of_a_last_reply_that_goes_on_after_the_refusal_grows_with_its_length(before: str, unit: str) -> None:
+def test_final_gate_takes_linear_time(before: str, unit: str) -> None:
     for cut_up in (lambda text: [text], lambda text: [text[at : at + 4] for at in range(0, len(text), 4)]):
         judged(FinalGate(), [before + unit], "complete")
         short, long = (
@@ -185,15 +178,6 @@ def seconds_of(pieces: list[str]) -> float:
         ("unanswerable unanswerable. Unanswerable! The report <covers", "The report <covers"),
     ],
 )
-def test_tags_after_the_refusal_are_not_shown_and_those_in_the_words_are(reply: str, shown: str) -> None:
+def test_final_gate_shows_no_tags_after_the_refusal(reply: str, shown: str) -> None:
     for pieces in ([reply], list(reply), [reply[:20], reply[20:]]):
         assert judged(FinalGate(), pieces, "complete") == (shown, "sentinel")
-
-
-@examples(100)
-@given(text=TEXTS)
-def test_only_a_refusal_at_the_beginning_of_the_last_reply_is_not_shown(text: str) -> None:
-    shown, signal = judged(FinalGate(), [text], "complete")
-    assert text.endswith(shown)
-    if not declines(text):
-        assert (shown, signal) == (text, "answered")

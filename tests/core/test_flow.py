@@ -27,7 +27,7 @@ SENTINEL = Verdict(declined=True, signal="sentinel", evidence="unanswerable")
 
 
 @pytest.mark.parametrize("ladder", [("rag", "long_context"), ("rag", "sections", "long_context"), ("long_context",)])
-def test_where_nothing_leads_to_a_document_a_question_ends_where_it_began(ladder: Any) -> None:
+def test_flow_where_nothing_leads_to_a_document(ladder: Any) -> None:
     begins = ladder[0]
     asked, verdict = self_route("Who?", ladder=ladder), NO_PASSAGES if begins == "rag" else STARTED
     asked.send(None)
@@ -52,7 +52,7 @@ P, S, T, D = ["p"], ["s"], ["s", "t"], ["d"]  # passages, sections, more of them
 CLIMB: tuple[Route, ...] = ("rag", "sections", "sections", "long_context")
 
 
-def test_each_step_is_read_and_proposed_before_it_is_asked() -> None:
+def test_flow_reads_and_proposes_before_it_asks() -> None:
     draft, first, second = Reply("", SENTINEL), Reply("", UNSURE), Reply("", SENTINEL)
     more, whole = Decided("sections", SENTINEL), Decided("long_context", SENTINEL)
     effects, answer = played(
@@ -149,13 +149,13 @@ ENDS: dict[str, tuple[tuple[Route, ...], tuple[Any, ...], list[Any], Answer]] = 
 
 
 @pytest.mark.parametrize("name", ENDS)
-def test_the_flow_ends_where(name: str) -> None:
+def test_flow_ends(name: str) -> None:
     ladder, results, last, expected = ENDS[name]
     effects, answer = played(self_route("Who?", ladder), *results)
     assert (effects[-len(last) :], answer) == (last, expected)
 
 
-def test_the_documents_come_at_once_where_the_passages_are_most_of_them() -> None:
+def test_flow_compares_passages_and_documents() -> None:
     for is_most, then in ((True, Decide("long_context", STARTED, STARTED)), (False, Generate("rag", P))):
         asked = self_route("Who?", CLIMB, compares=True)
         asked.send(None)
@@ -198,9 +198,7 @@ def climbed(ladder: Sequence[Route], passages: list[str], data: st.DataObject) -
 
 @examples(200)
 @given(ladder=st.sampled_from(LADDERS), passages=st.sampled_from([[], P]), data=st.data())
-def test_whatever_comes_of_the_steps_the_rules_of_the_ladder_hold(
-    ladder: tuple[Route, ...], passages: list[str], data: st.DataObject
-) -> None:
+def test_flow_keeps_to_the_ladder(ladder: tuple[Route, ...], passages: list[str], data: st.DataObject) -> None:
     done, answer = climbed(ladder, passages, data)
     asked = [(one, reply) for one, reply in done if isinstance(one, Generate) and not one.resumed]
     rulings = [(one, ruling) for one, ruling in done if isinstance(one, Decide)]

@@ -64,27 +64,18 @@ async def left(request: Request, *, after: int, most: int = 1) -> list[AsyncGene
     return kept
 
 
-@pytest.mark.parametrize("after", [1, 2, 30])
-async def test_the_request_behind_a_wrapper_ends_although_somebody_keeps_it(after: int) -> None:
-    request = Request()
-    await left(request, after=after)
-    assert (request.sent, request.ended) == (after, "cancelled")
-
-
-@pytest.mark.parametrize("come", [2, 5, 9])
-async def test_pieces_that_have_come_already_are_read_over(come: int) -> None:
-    request = Request(come=come)
-    await left(request, after=1, most=20)
-    assert (request.sent, request.ended) == (come, "cancelled")
-
-
-async def test_a_model_that_never_waits_is_closed_and_asked_for_nothing_more() -> None:
+async def test_ahang_up_ends_the_request_behind_a_wrapper() -> None:
+    """Pieces that have come already are read over; a model that never waits is asked for nothing more."""
+    for after, come, most, sent in ((1, 1, 1, 1), (30, 1, 1, 30), (1, 2, 20, 2), (1, 9, 20, 9)):
+        request = Request(come=come)
+        await left(request, after=after, most=most)
+        assert (request.sent, request.ended) == (sent, "cancelled")
     request = Request(waits=False)
     await left(request, after=2)
     assert request.sent == 2
 
 
-async def test_an_iterator_that_can_not_be_closed_is_left_alone() -> None:
+async def test_ahang_up_leaves_alone_what_cannot_be_closed() -> None:
     class Bare:
         def __aiter__(self) -> AsyncIterator[str]:
             return self
@@ -96,7 +87,7 @@ async def test_an_iterator_that_can_not_be_closed_is_left_alone() -> None:
         await ahang_up(Bare(), waited=waited)
 
 
-async def test_it_goes_through_although_who_waits_is_cancelled() -> None:
+async def test_ahang_up_though_who_waits_is_cancelled() -> None:
     for turns in range(8):
         request, kept = Request(), []
         pieces = wrapped(request, kept)
@@ -112,8 +103,8 @@ async def test_it_goes_through_although_who_waits_is_cancelled() -> None:
         assert request.ended == ("cancelled" if turns else "open")  # it had not begun
 
 
-@pytest.mark.parametrize("times", [1, 2, 5])
-async def test_however_often_a_caller_is_cancelled_the_clean_up_is_done_before_it_ends(times: int) -> None:
+@pytest.mark.parametrize("times", [1, 5])
+async def test_cancelled_once_cleans_up_before_it_ends(times: int) -> None:
     done: list[str] = []
 
     async def asking() -> None:
@@ -134,25 +125,17 @@ async def test_however_often_a_caller_is_cancelled_the_clean_up_is_done_before_i
     assert done == ["closed"]
 
 
-async def test_what_is_awaited_without_a_cancellation_returns_and_fails_as_ever() -> None:
+async def test_cancelled_once_returns_and_fails_as_ever() -> None:
+    async def failing() -> None:
+        await asyncio.sleep(0)
+        raise ZeroDivisionError
+
     assert await cancelled_once(asyncio.sleep(0, "done")) == "done"
     with pytest.raises(ZeroDivisionError):
-        await cancelled_once(_failing())
+        await cancelled_once(failing())
 
 
-async def _failing() -> None:
-    await asyncio.sleep(0)
-    raise ZeroDivisionError
-
-
-async def test_whoever_waits_knows_that_the_loop_has_turned() -> None:
-    waiting = LoopTurned()
-    assert not waiting.done
-    await asyncio.sleep(0)
-    assert waiting.done
-
-
-def test_the_generators_that_a_sync_stream_reads_from_are_closed_however_old_they_are() -> None:
+def test_hang_up_closes_generators_however_old() -> None:
     def pieces(request: Request) -> Generator[str, None, None]:
         inner = request.pieces()
         request.itself = map(str.upper, inner)  # as openai's stream holds its own iterator
@@ -167,7 +150,7 @@ def test_the_generators_that_a_sync_stream_reads_from_are_closed_however_old_the
     assert request.ended == "closed"
 
 
-def test_what_a_sync_stream_reads_behind_another_object_is_collected() -> None:
+def test_hang_up_collects_what_is_behind_another_object() -> None:
     def pieces(request: Request) -> Generator[str, None, None]:
         request.itself = inner = request.pieces()
         for piece in iter(lambda: next(inner), None):  # noqa: UP028
@@ -188,7 +171,7 @@ def test_what_a_sync_stream_reads_behind_another_object_is_collected() -> None:
         gc.enable()
 
 
-def test_what_runs_in_another_thread_or_ends_badly_keeps_no_other_request_open() -> None:
+def test_hang_up_beside_another_thread_and_an_error() -> None:
     def pieces(request: Request, pumped: Generator[None, None, None]) -> Generator[str, None, None]:
         held, ended = request.pieces(), False
         try:
@@ -216,7 +199,7 @@ def test_what_runs_in_another_thread_or_ends_badly_keeps_no_other_request_open()
     thread.join()
 
 
-def test_an_iterator_of_another_kind_hides_no_generator() -> None:
+def test_hang_up_through_an_iterator_of_another_kind() -> None:
     class Reading:
         def __init__(self, pieces: Generator[str, None, None]) -> None:
             self.pieces = pieces

@@ -51,7 +51,7 @@ MEMORY = Shared()
 
 
 @pytest.mark.parametrize("at", [0, 5, len(SETTINGS) - 1])
-def test_settings_are_those_of_the_values_whenever_another_thread_comes_between(at: int) -> None:
+def test_memory_settings_beside_another_thread(at: int) -> None:
     mine = Interrupted(values(refusal="mine"))
     MEMORY.at = None
     assert MEMORY.settings(mine).refusal == "mine"
@@ -60,7 +60,7 @@ def test_settings_are_those_of_the_values_whenever_another_thread_comes_between(
         assert MEMORY.settings(mine).refusal == "mine"
 
 
-def test_settings_are_checked_once_while_the_values_are_the_same() -> None:
+def test_memory_settings_are_checked_once() -> None:
     memory = Memory()
     first = memory.settings(values(refusal="none", max_context_tokens=7_000))
     assert memory.settings(values(refusal="none", max_context_tokens=7_000)) is first
@@ -89,7 +89,7 @@ def shared_copies() -> dict[str, list[Any]]:
 
 
 @pytest.mark.parametrize("kind", ["chain", "synthesizer"])
-def test_copies_with_other_options_work_in_threads_by_their_own(kind: str) -> None:
+def test_memory_of_copies_in_threads(kind: str) -> None:
     """A copy shares the memory of what it is copied from."""
     copies = shared_copies()[kind]
     assert len({id(one.memory) for one in copies}) == 1
@@ -102,7 +102,7 @@ def test_copies_with_other_options_work_in_threads_by_their_own(kind: str) -> No
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))], ids=["copy", "pickle"])  # noqa: S301
-def test_a_deep_copy_has_learned_and_said_nothing(copied: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_memory_deep_copied(copied: Any, caplog: pytest.LogCaptureFixture) -> None:
     memory = Memory()
     memory.estimate.replied(PricedModel("a"), 5_000)
     memory.said.warn(logging.getLogger("selfroute"), "beware of %s", "dogs")

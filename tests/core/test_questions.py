@@ -32,7 +32,7 @@ def refused(error: pytest.ExceptionInfo[InputError]) -> str:
 
 @everywhere
 @pytest.mark.parametrize("kind", HALVES)
-async def test_half_a_character_asks_nobody(kind: str, where: str) -> None:
+async def test_question_with_half_a_character(kind: str, where: str) -> None:
     question, where_it_is = HALVES[kind]
     one = pipeline(where)
     asks: list[Callable[[], Any]] = [lambda: one.ask(question)]
@@ -49,7 +49,7 @@ async def test_half_a_character_asks_nobody(kind: str, where: str) -> None:
     assert (one.model.calls, one.queries) == ([], [])
 
 
-def test_the_advice_makes_a_question_of_it() -> None:
+def test_question_after_the_advice() -> None:
     for question, _ in HALVES.values():
         asked = ("Who? " + question).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         assert a_chain().invoke(asked)["input"] == asked
@@ -58,7 +58,7 @@ def test_the_advice_makes_a_question_of_it() -> None:
 
 @pytest.mark.parametrize("where", LLAMAINDEX)
 @pytest.mark.parametrize("given", NO_QUESTIONS, ids=lambda given: type(given).__name__)
-async def test_what_is_no_text_is_no_question_in_llamaindex(given: Any, where: str) -> None:
+async def test_question_that_is_no_text(given: Any, where: str) -> None:
     one = pipeline(where)
     with pytest.raises(InputError, match="the question must be a string, not ") as error:
         await one.ask(given)
@@ -69,7 +69,7 @@ async def test_what_is_no_text_is_no_question_in_llamaindex(given: Any, where: s
 
 @pytest.mark.parametrize("where", LANGCHAIN)
 @pytest.mark.parametrize("history", [None, 5, "human: hello", {"a": 1}, [5], [None]], ids=repr)
-async def test_a_history_without_messages_asks_nobody(history: Any, where: str) -> None:
+async def test_history_without_messages(history: Any, where: str) -> None:
     one = pipeline(where)
     with pytest.raises(InputError, match="chat_history must be a list of messages"):
         await one.ask({"input": "Who?", "chat_history": history})

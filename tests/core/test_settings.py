@@ -16,7 +16,7 @@ from selfroute.errors import ConfigurationError
 from selfroute.policies import Never
 
 
-def test_the_refusal_is_used_without_the_white_space_around_it() -> None:
+def test_settings_strip_the_refusal() -> None:
     assert Settings(refusal=" not in the text \n").refusal == "not in the text"
 
 
@@ -43,7 +43,7 @@ def test_the_refusal_is_used_without_the_white_space_around_it() -> None:
         *[("priced_as", value) for value in ("gpt-4o", ":", 7, {}, {"rag": "openai:gpt-4o"}, {"llm": "gpt-4o"})],
     ],
 )
-def test_an_option_that_makes_no_sense_is_refused_by_its_name(name: str, value: Any) -> None:
+def test_settings_refuse_by_name(name: str, value: Any) -> None:
     with pytest.raises(ConfigurationError, match=name) as error:
         Settings(**{name: value})
     assert "\n" not in str(error.value)
@@ -68,21 +68,19 @@ def test_an_option_that_makes_no_sense_is_refused_by_its_name(name: str, value: 
     ],
 )
 @pytest.mark.parametrize("build", [Settings, a_chain, an_engine])
-def test_what_is_refused_is_refused_with_what_to_pass(
-    build: Callable[..., Any], options: dict[str, Any], what_to_do: str
-) -> None:
+def test_settings_say_what_to_pass(build: Callable[..., Any], options: dict[str, Any], what_to_do: str) -> None:
     with pytest.raises(ConfigurationError, match=re.escape(what_to_do)):
         build(**options)
 
 
-def test_numbers_of_numpy_and_lists_are_taken_as_they_are_meant() -> None:
+def test_settings_take_numbers_of_numpy() -> None:
     settings = Settings(sections=[np.int64(4_000), 16_000], max_documents=np.int64(0), draft_passages=np.int8(3))  # type: ignore[arg-type]
     assert (settings.sections, settings.max_documents, settings.draft_passages) == ((4_000, 16_000), 0, 3)
     graded = Settings(answerability="graded", sections=4_000, doubt_below=[70, 60])  # type: ignore[arg-type]
     assert (graded.doubt_below, graded.bounds) == ((70, 60), Bounds(70, 20, (60,)))
 
 
-def test_the_steps_of_a_question_are_those_that_are_set() -> None:
+def test_settings_ladder() -> None:
     assert Settings().ladder("rag") == ("rag", "long_context")
     assert Settings(sections=4_000).ladder("auto") == ("rag", "sections", "long_context")
     assert Settings(sections=(4, 8), max_documents=0).ladder("rag") == ("rag", "sections", "sections")
@@ -90,10 +88,6 @@ def test_the_steps_of_a_question_are_those_that_are_set() -> None:
     assert Settings(sections=4_000).ladder("long_context") == ("long_context",)
     assert Settings(sections=(4, 8)).ladder("sections") == ("sections", "sections", "long_context")
     assert Settings(sections=4_000, max_documents=0).ladder("sections") == ("sections",)
-
-
-async def _later(text: str) -> int:
-    return len(text)
 
 
 DECLARED: dict[str, tuple[Any, bool, tuple[str | None, str | None]]] = {  # the option, one model, draft and last step
@@ -108,7 +102,7 @@ DECLARED: dict[str, tuple[Any, bool, tuple[str | None, str | None]]] = {  # the 
 
 
 @pytest.mark.parametrize("name", DECLARED)
-def test_priced_as_names_the_model_of_each_step(name: str) -> None:
+def test_settings_declared_model(name: str) -> None:
     value, shared, expected = DECLARED[name]
     settings = Settings(priced_as=value)
     found = [settings.declared_model(step, shared=shared) for step in ("rag", "sections", "long_context")]
@@ -116,7 +110,7 @@ def test_priced_as_names_the_model_of_each_step(name: str) -> None:
 
 
 @pytest.mark.parametrize("bound", ["doubt_below", "stop_below"])
-def test_a_bound_needs_numbers(bound: str) -> None:
+def test_settings_bounds_need_numbers(bound: str) -> None:
     with pytest.raises(ConfigurationError, match="answerability='graded' or 'structured'"):
         Settings(**{bound: 50})
     for answerability in ("graded", "structured"):
@@ -124,14 +118,14 @@ def test_a_bound_needs_numbers(bound: str) -> None:
         assert Settings(answerability=answerability, **{bound: 100}).bounds
 
 
-def test_the_bounds_are_those_that_were_measured_unless_others_are_set() -> None:
+def test_settings_bounds() -> None:
     assert Settings(answerability="graded").bounds == Bounds(50, 20, (50,))
     assert Settings(answerability="graded", doubt_below=70).bounds == Bounds(70, 20, (70,))
     assert Settings(answerability="structured", stop_below=5).bounds == Bounds(50, 5, (50,))
     assert (Settings().bounds, Settings(answerability="structured").bounds) == (None, None)
 
 
-def test_the_documents_have_the_budget_that_was_set_or_what_the_window_leaves() -> None:
+def test_settings_document_budget() -> None:
     assert Settings(max_context_tokens=70).document_budget(100_000) == 70
     assert Settings().document_budget(None) is None
     assert Settings().document_budget(100_000) == 89_000

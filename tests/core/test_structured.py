@@ -63,19 +63,11 @@ def neither(name: str, final: tuple[str], *, answer: str = "", refusal: str = "u
 
 REPORTS = [
     answered("an answer", "Mr Lin."),
-    answered("an answer of many lines", "\nMr Lin\n\n - and Ms Okafor\n"),
     answered("an answer with braces", 'The form is {name}, {{context}} or {"answerable": false}.'),
-    answered("an answer in other scripts", "Frau Olšanská; 李先生 и г-н Орлов 🚢."),
     answered("an answer that quotes the refusal", "S4 is unanswerable in theory."),
     answered("an answer beside another refusal", "Mr Lin.", refusal="NO ANSWER"),
     declined("a decline", DECLINED, evidence="unanswerable"),
     declined("a decline that names a candidate", filled(False, "Perhaps Mr Lin."), evidence="unanswerable"),
-    declined("a decline that explains itself", filled(False, "They do not tell."), evidence="unanswerable"),
-    declined("a decline with a name", filled(False, "jonathan"), evidence="unanswerable"),
-    declined("a decline with a question", filled(False, "?? who"), evidence="unanswerable"),
-    declined(
-        "a decline with a name and two words", filled(False, "jonathan"), evidence="NO ANSWER", refusal="NO ANSWER"
-    ),
     declined("a decline without an answer", filled(False, None), evidence="unanswerable"),
     declined("a decline and nothing else", ('{"answerable": false}',), evidence="unanswerable"),
     declined("an answer that is blank", filled(True, " \n"), evidence="unanswerable"),
@@ -88,15 +80,12 @@ REPORTS = [
         evidence="The passages do not mention",
     ),
     declined("two words as the refusal", DECLINED, evidence="NO ANSWER", refusal="NO ANSWER"),
-    declined("a sentence as the refusal", DECLINED, evidence="I don't know", refusal="I don't know."),
     declined("a refusal with regex characters", DECLINED, evidence="(a|b)+", refusal="(a|b)+"),
     declined("a refusal in another script", DECLINED, evidence="不明", refusal="不明"),
     neither("both steps decline", DECLINED),
-    neither("both steps decline, in two words", DECLINED, refusal="NO ANSWER"),
     neither("the second answer is blank", filled(True, "")),
     neither("the second answer declines in words", filled(True, NOT_SAID), answer=NOT_SAID),
     neither("the second declines and says what there is", filled(False, ONLY), answer=ONLY),
-    neither("the second declines and names somebody", filled(False, "jonathan"), answer="jonathan"),
     Scenario("nothing is retrieved", None, FOUND, "Ms Okafor.", "long_context", "no_passages"),
 ]
 # A model that fills nothing in is judged by what it writes.

@@ -179,7 +179,7 @@ def pages(*paths: Path) -> Any:
 
 
 @pages(*RUN)
-def test_the_python_blocks_of_a_page_run_and_print_what_it_shows(ran: Ran) -> None:
+async def test_blocks_of_python_run(ran: Ran) -> None:
     printed = [line.rstrip() for line in ran.shown.splitlines()]
     for block in blocks_of(ran.page):
         if block.language == "text":
@@ -188,6 +188,16 @@ def test_the_python_blocks_of_a_page_run_and_print_what_it_shows(ran: Ran) -> No
             assert any(printed[start : start + len(promised)] == promised for start in at), block.text
     for pattern in SHOWN.get(named(ran.page), ()):
         assert re.search(pattern, ran.shown), pattern
+    match named(ran.page):
+        case "README.md":
+            answers = ran.names["chain"].invoke("Who chaired?")
+            assert (answers["answer"], answers["route"]) == ("Ms Okafor", "long_context")
+        case "docs/composing.md":
+            result = await ran.names["Ask"]().run(question="Who chaired?")
+            assert (str(result), result.metadata["answerable"]) == ("Ms Okafor", True)
+        case "docs/evaluating.md":
+            files = {path.name for path in Path("evaluation").iterdir()}  # noqa: ASYNC240
+            assert {"report.html", "results.json", "looks.jsonl"} <= files
 
 
 # What pages print and do not show.
@@ -199,14 +209,8 @@ SHOWN = {
 }
 
 
-@pages(ROOT / "README.md")
-def test_the_chain_of_the_readme_goes_on_answering(ran: Ran) -> None:
-    answers = ran.names["chain"].invoke("Who chaired?")
-    assert (answers["answer"], answers["route"]) == ("Ms Okafor", "long_context")
-
-
 @pages(DOCS / "documents.md")
-def test_the_files_of_the_page_on_documents_are_those_below_the_folder(ran: Ran, tmp_path: Path) -> None:
+def test_documents_page_reads_files_below_a_folder(ran: Ran, tmp_path: Path) -> None:
     folder: Path = ran.names["FOLDER"]
     (folder / "below").mkdir(parents=True)
     (tmp_path / "secret").write_text("secret")
@@ -224,25 +228,14 @@ def test_the_files_of_the_page_on_documents_are_those_below_the_folder(ran: Ran,
             read(name)
 
 
-@pages(DOCS / "composing.md")
-async def test_the_workflow_of_the_page_on_composing_answers(ran: Ran) -> None:
-    result = await ran.names["Ask"]().run(question="Who chaired?")
-    assert (str(result), result.metadata["answerable"]) == ("Ms Okafor", True)
-
-
-@pages(DOCS / "evaluating.md")
-def test_an_evaluation_leaves_its_report_its_results_and_its_replies(ran: Ran) -> None:
-    assert {"report.html", "results.json", "looks.jsonl"} <= {path.name for path in Path("evaluation").iterdir()}
-
-
-def test_the_files_and_folders_that_contributors_are_told_of_are_there() -> None:
+def test_files_that_contributors_are_told_of() -> None:
     paths = [path for top in SOURCES for path in (ROOT / top).rglob("*")]
     known = {path.relative_to(ROOT).as_posix() for path in [*paths, *ROOT.iterdir()]}
     named = set(re.findall(r"`([\w/.]+(?:\.py|/))`", text_of(ROOT / "CONTRIBUTING.md"))) - {"site/"}
     assert {name for name in named if not any(f"/{path}".endswith(f"/{name.rstrip('/')}") for path in known)} == set()
 
 
-def test_the_readme_begins_with_the_demo_and_the_tests_and_shows_both_frameworks_by_line_80() -> None:
+def test_readme_begins_with_demo_and_tests() -> None:
     readme = ROOT / "README.md"
     first = next(block for block in blocks_of(readme) if block.language == "console")
     assert [shlex.split(line, comments=True) for line in first.text.splitlines()] == [
@@ -295,7 +288,7 @@ async def collected(items: AsyncGenerator[Any, None]) -> list[Any]:
 
 
 @pages(DOCS / "adapter.md")
-def test_the_third_adapter_comes_to_what_the_others_come_to(ran: Ran) -> None:
+def test_third_adapter_scenarios(ran: Ran) -> None:
     names = ran.names
     for scenario in [*SCENARIOS, *STEERED]:
         if scenario.ends:  # its client says nothing of how a reply ended
@@ -317,7 +310,7 @@ def test_the_third_adapter_comes_to_what_the_others_come_to(ran: Ran) -> None:
 
 
 @pages(DOCS / "adapter.md")
-def test_the_usage_of_the_third_adapter_adds_up_in_its_ledger(ran: Ran) -> None:
+def test_third_adapter_usage(ran: Ran) -> None:
     names, prompts = ran.names, list[str]()
 
     def ask(prompt: str) -> Generator[str, None, None]:
@@ -339,7 +332,7 @@ def test_the_usage_of_the_third_adapter_adds_up_in_its_ledger(ran: Ran) -> None:
 
 
 @pages(DOCS / "adapter.md")
-def test_the_third_adapter_hangs_up_on_a_declined_draft_and_when_its_reader_leaves(ran: Ran) -> None:
+def test_third_adapter_hangs_up(ran: Ran) -> None:
     names, server = ran.names, ran.server
     client = OpenAI(base_url=server.openai_url, api_key="none")
 
@@ -367,7 +360,7 @@ def test_the_third_adapter_hangs_up_on_a_declined_draft_and_when_its_reader_leav
 
 
 @pages(DOCS / "adapter.md")
-def test_the_third_adapter_reads_less_where_the_model_refuses_its_prompt_as_too_long(ran: Ran) -> None:
+def test_third_adapter_reads_less(ran: Ran) -> None:
     names = ran.names
 
     def ask(prompt: str) -> Generator[str, None, None]:
@@ -387,9 +380,7 @@ def test_the_third_adapter_reads_less_where_the_model_refuses_its_prompt_as_too_
 
 
 @pages(DOCS / "adapter.md")
-def test_the_third_adapter_asks_nobody_where_there_is_nothing_to_read_and_names_a_document_that_is_not_there(
-    ran: Ran,
-) -> None:
+def test_third_adapter_without_documents(ran: Ran) -> None:
     names, asked = ran.names, list[str]()
 
     def ask(prompt: str) -> Generator[str, None, None]:
@@ -405,7 +396,7 @@ def test_the_third_adapter_asks_nobody_where_there_is_nothing_to_read_and_names_
 
 
 @pages(DOCS / "adapter.md")
-def test_the_third_adapter_reads_what_its_team_may_read_and_reads_it_anew_when_the_store_has_changed(ran: Ran) -> None:
+def test_third_adapter_reads_what_its_team_may(ran: Ran) -> None:
     names = ran.names
     store = names["StoredTexts"]([*names["ROWS"]])
     documents = {team: ScopedDocuments(store, team) for team in ("north", "south")}
@@ -418,7 +409,7 @@ def test_the_third_adapter_reads_what_its_team_may_read_and_reads_it_anew_when_t
     assert south.text == "Mr Lin took the chair.\nTea was served."
 
 
-def test_every_block_is_of_a_kind_that_is_run_or_checked() -> None:
+def test_blocks_are_run_or_checked() -> None:
     fences = sum(len(re.findall(r"^\s*(?:```|~~~)", text_of(page), re.MULTILINE)) for page in TEXTS)
     assert fences == 2 * len(BLOCKS)
     checked = {"bash", "console", "json", "py", "text"}
@@ -428,14 +419,14 @@ def test_every_block_is_of_a_kind_that_is_run_or_checked() -> None:
 
 
 @pytest.mark.parametrize("block", RECIPES, ids=lambda block: f"{named(block.page)}-{block.line}")
-def test_a_recipe_that_cannot_be_run_here_is_a_fetch_all_the_same(block: Block) -> None:
+def test_recipes_are_a_fetch(block: Block) -> None:
     found = {one.name: one for one in ast.walk(ast.parse(block.text)) if isinstance(one, ast.FunctionDef)}
     assert [argument.arg for argument in found["fetch"].args.args] == ["source_key", "source", "filter"]
     assert "**None of them was run by us**" in text_of(block.page)
 
 
 @pytest.mark.parametrize("block", COMMANDS, ids=lambda block: named(block.page))
-def test_the_commands_of_a_block_are_there_and_take_these_options(block: Block) -> None:
+def test_commands_are_there(block: Block) -> None:
     for line in block.text.replace("\\\n", " ").splitlines():
         words = shlex.split(line, comments=True)
         if words:
@@ -466,7 +457,7 @@ def check(words: list[str]) -> None:
 
 
 @pytest.mark.parametrize("path", [*TEXTS, *NOTEBOOKS], ids=named)
-def test_every_extra_group_target_script_and_option_that_is_named_is_there(path: Path) -> None:
+def test_names_of_extras_targets_and_options_are_there(path: Path) -> None:
     text = text_of(path)
     extras = {name for names in re.findall(r"\bselfroute\[([\w,-]+)\]", text) for name in names.split(",")}
     assert extras <= set(re.findall(r"^([\w-]+) = \[", EXTRAS, re.MULTILINE))
@@ -479,7 +470,7 @@ def test_every_extra_group_target_script_and_option_that_is_named_is_there(path:
 
 
 @pytest.mark.parametrize("block", [block for block in BLOCKS if block.language == "json"], ids=lambda b: named(b.page))
-def test_json_is_json_and_questions_load(block: Block, tmp_path: Path) -> None:
+def test_blocks_of_json(block: Block, tmp_path: Path) -> None:
     rows = [json.loads(text) for text in ([block.text] if block.text.startswith("{\n") else block.text.splitlines())]
     if named(block.page) == "docs/evaluating.md":
         for row in rows:
@@ -490,7 +481,7 @@ def test_json_is_json_and_questions_load(block: Block, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", [*TEXTS, *NOTEBOOKS], ids=named)
-def test_every_link_leads_to_a_file_and_a_heading(path: Path) -> None:
+def test_links(path: Path) -> None:
     for link in re.findall(r"(?:\]\(|\bsrc(?:set)?=\")([^)\"\s]+)[)\"]", prose_of(text_of(path))):
         if re.match(r"https?:", link):
             continue
@@ -521,12 +512,12 @@ def anchors_of(page: Path) -> set[str]:
     return alike | set(IDENTIFIER.findall(text))
 
 
-def test_the_table_of_extras_has_them_all() -> None:
+def test_table_of_extras() -> None:
     listed = re.findall(r"^\| `([\w-]+)` \|.*\| \d+ \| \d+ \|$", text_of(DOCS / "index.md"), re.MULTILINE)
     assert listed == re.findall(r"^([\w-]+) = \[", EXTRAS, re.MULTILINE)
 
 
-def test_the_navigation_names_every_page() -> None:
+def test_navigation() -> None:
     def leaves(nav: Any) -> Iterator[str]:
         for value in nav.values() if isinstance(nav, dict) else nav:
             yield from [value] if isinstance(value, str) else leaves(value)
@@ -538,7 +529,7 @@ def test_the_navigation_names_every_page() -> None:
     assert sorted(leaves(nav)) == sorted(pages)
 
 
-def test_the_reference_has_all_that_the_packages_export_and_nothing_that_is_not_there() -> None:
+def test_reference() -> None:
     told = {name for page in (DOCS / "reference").glob("*.md") for name in IDENTIFIER.findall(text_of(page))}
     for package in (langchain_selfroute, llamaindex_selfroute, selfroute_workbench.evaluation):
         assert {f"{package.__name__}.{name}" for name in package.__all__} <= told
@@ -546,7 +537,7 @@ def test_the_reference_has_all_that_the_packages_export_and_nothing_that_is_not_
         assert resolve_name(name)
 
 
-def test_the_home_page_shows_what_the_demo_brings_back() -> None:
+def test_home_page_shows_the_demo() -> None:
     options: dict[str, Any] = {"answerability": "graded", "sections": 4_000, "citations": True}
     demo = langchain_selfroute.SelfRouteChain.from_vectorstore(demo_store(), RecordedModel(), k=5, **options)
     result = demo.invoke(question_of("minutes-04"))

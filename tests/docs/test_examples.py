@@ -65,13 +65,13 @@ def rows_in(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.exists() else []
 
 
-def test_the_readme_lists_every_example() -> None:
+def test_readme_lists_every_example() -> None:
     readme = (EXAMPLES / "README.md").read_text("utf-8")
     assert sorted(re.findall(r"^\| \[(\w+)\.py\]", readme, re.MULTILINE)) == NAMES
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_missing_key_is_named_at_once(
+def test_examples_name_a_missing_key(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if name == "bulk_ray":
@@ -87,7 +87,7 @@ def test_a_missing_key_is_named_at_once(
 
 
 @pytest.mark.matrix
-def test_they_run_without_a_key(tmp_path: Path) -> None:
+def test_examples_without_a_key(tmp_path: Path) -> None:
     with start("chat") as chat, start("tenants") as tenants, start("bulk", cwd=tmp_path) as bulk:
         chat.say("Who retrieved the fog bell from the water?")
         chat.until(r"\[(rag|long_context)\] \w+")
@@ -119,7 +119,7 @@ def test_they_run_without_a_key(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_door_leads_to_an_answer_and_shows_no_declined_draft(name: str, shown: list[str]) -> None:
+def test_examples_of_doors(name: str, shown: list[str]) -> None:
     with start(name) as example:
         assert example.end() == 0, example.text
     for part in shown:
@@ -138,11 +138,6 @@ def running(server: LoopbackServer) -> Iterator[httpx.Client]:
             yield client
 
 
-def test_the_services_first_page_is_one_where_questions_can_be_asked(running: httpx.Client) -> None:
-    page = running.get("/", follow_redirects=True)
-    assert (page.status_code, page.url.path, "/ask" in running.get("/openapi.json").text) == (200, "/docs", True)
-
-
 @pytest.fixture
 def service(running: httpx.Client) -> httpx.Client:
     """The service, with nothing in its ledger."""
@@ -157,9 +152,7 @@ def events(lines: Iterator[str]) -> Iterator[tuple[str, Any]]:
             yield line.removeprefix("event: "), json.loads(next(lines).removeprefix("data: "))
 
 
-def test_the_service_streams_an_answer_with_its_route_and_sources_and_in_the_end_its_usage(
-    server: LoopbackServer, service: httpx.Client
-) -> None:
+def test_service_streams_an_answer(server: LoopbackServer, service: httpx.Client) -> None:
     with service.stream("POST", "/ask", json={"question": "Who brought the bell up?"}) as response:
         assert response.headers["content-type"].startswith("text/event-stream")
         route, sources, *texts, cited, end = events(response.iter_lines())
@@ -181,7 +174,7 @@ def test_the_service_streams_an_answer_with_its_route_and_sources_and_in_the_end
 
 @pytest.mark.parametrize("early", [True, False], ids=["before any text", "in the middle"])
 @pytest.mark.parametrize("step", ["rag", "long_context"])
-def test_the_model_stops_when_the_client_leaves(
+def test_service_stops_the_model_when_a_client_leaves(
     server: LoopbackServer, service: httpx.Client, step: str, *, early: bool
 ) -> None:
     reply = Reply(ANSWER, first_delay=60) if early else Reply(ANSWER, hold_after=3)
@@ -201,9 +194,7 @@ def test_the_model_stops_when_the_client_leaves(
     assert (figures["left"], figures["failed"]) == (1, 0)
 
 
-def test_an_error_of_the_provider_is_an_event_without_a_key_in_it(
-    server: LoopbackServer, service: httpx.Client
-) -> None:
+def test_service_shows_an_error_without_a_key(server: LoopbackServer, service: httpx.Client) -> None:
     server.answer = lambda _: Reply(status=400, error={"message": "Bad key sk-abcdefghijkl"})
     with service.stream("POST", "/ask", json={"question": "Who?"}) as response:
         ((kind, message),) = events(response.iter_lines())
@@ -215,7 +206,9 @@ def test_an_error_of_the_provider_is_an_event_without_a_key_in_it(
     assert kinds == ["route", "sources", "text", "text", "error"]
 
 
-def test_the_service_tells_the_figures_of_the_day_and_closes_it(server: LoopbackServer, service: httpx.Client) -> None:
+def test_service_has_a_page_and_figures(service: httpx.Client) -> None:
+    page = service.get("/", follow_redirects=True)
+    assert (page.status_code, page.url.path, "/ask" in service.get("/openapi.json").text) == (200, "/docs", True)
     for _ in range(2):
         service.post("/ask", json={"question": "Who brought the bell up?"})
     figures = service.get("/ledger").json()
@@ -225,9 +218,7 @@ def test_the_service_tells_the_figures_of_the_day_and_closes_it(server: Loopback
     assert service.post("/ask", json={"question": ""}).status_code == 422
 
 
-async def test_the_service_answers_two_at_once_from_documents_without_a_name_and_takes_braces_for_text(
-    server: LoopbackServer,
-) -> None:
+async def test_service_answers_two_at_once(server: LoopbackServer) -> None:
     server.answer = lambda request: asked(request) if "{" in asked(request) else "unanswerable"
     llm = ChatOpenAI(base_url=server.openai_url, api_key="k", model="m", stream_usage=True)
     passages = RunnableLambda(lambda _: [Document("It was raining.")])
@@ -246,7 +237,7 @@ async def test_the_service_answers_two_at_once_from_documents_without_a_name_and
 
 
 @pytest.mark.matrix
-def test_the_chat_remembers_goes_on_after_an_error_and_stops_an_answer_at_ctrl_c(server: LoopbackServer) -> None:
+def test_chat(server: LoopbackServer) -> None:
     def answer(request: Request) -> Reply | str:
         if "Rewrite the question" in request.prompt:
             return "Who paid Osric Pellan for the fog bell?"
@@ -283,7 +274,7 @@ def test_the_chat_remembers_goes_on_after_an_error_and_stops_an_answer_at_ctrl_c
         assert chat.end() == 0
 
 
-def test_a_follow_up_question_is_searched_for_as_it_was_reworded() -> None:
+def test_chat_searches_for_the_reworded_question() -> None:
     chat, searched = load("chat"), list[str]()
     store = load("tenants").make_store(LangChainWords())
     store.similarity_search = lambda query, **_: searched.append(query) or []
@@ -299,7 +290,7 @@ def test_a_follow_up_question_is_searched_for_as_it_was_reworded() -> None:
 
 
 @pytest.mark.matrix
-def test_each_tenant_is_answered_from_a_document_of_their_own(server: LoopbackServer) -> None:
+def test_tenants(server: LoopbackServer) -> None:
     def answer(request: Request) -> str:
         divers = re.findall("Osric Pellan|Una Marsh", request.prompt)
         return "unanswerable" if is_draft(request) else f"It was {' and '.join(sorted({*divers}))}."
@@ -324,7 +315,7 @@ def test_each_tenant_is_answered_from_a_document_of_their_own(server: LoopbackSe
 
 
 @pytest.mark.matrix
-def test_a_chroma_server_is_indexed_once_and_asked_from_another_process(server: LoopbackServer, tmp_path: Path) -> None:
+def test_chroma_server(server: LoopbackServer, tmp_path: Path) -> None:
     chromadb, port = pytest.importorskip("chromadb"), free_port()
     program = [str(Path(sys.executable).parent / "chroma"), "run", "--path", str(tmp_path), "--host", "127.0.0.1"]
     with Started([*program, "--port", str(port)], cwd=tmp_path) as chroma:
@@ -356,7 +347,7 @@ def test_a_chroma_server_is_indexed_once_and_asked_from_another_process(server: 
 
 
 @pytest.mark.matrix
-def test_a_bulk_run_that_is_killed_goes_on_and_pays_no_answer_twice(server: LoopbackServer, tmp_path: Path) -> None:
+def test_bulk_goes_on_after_a_kill(server: LoopbackServer, tmp_path: Path) -> None:
     questions = [f"What is number {number}?" for number in range(12)]
     (tmp_path / "questions.jsonl").write_text(
         "".join(json.dumps({"id": n, "question": text}) + "\n" for n, text in enumerate(questions))
@@ -397,31 +388,7 @@ def test_a_bulk_run_that_is_killed_goes_on_and_pays_no_answer_twice(server: Loop
     assert "1 failed, see answers.failed.jsonl" in bulk.text
 
 
-@pytest.mark.parametrize(("end", "kept"), [("", 2), ('{"id": 3, "que', 2), ('{"id": 3, "question": "C?"}', 3)])
-def test_answers_that_were_written_whole_are_kept_whatever_an_editor_did_to_the_file(
-    tmp_path: Path, end: str, kept: int
-) -> None:
-    bulk, out = load("bulk"), tmp_path / "answers.jsonl"
-    out.write_text(f'{{"id": 1, "question": "A?"}}\n\n{{"id": 2, "question": "B?"}}\n{end}', "utf-8")
-    assert len(bulk.read_answers(out)) == kept
-    bulk.add_line(out, {"id": 4, "question": "D?"})
-    assert [row["id"] for row in bulk.read_answers(out)] == [*range(1, kept + 1), 4]
-
-
-def test_questions_of_a_file_are_told_by_their_words_and_id_and_one_without_words_is_named(tmp_path: Path) -> None:
-    bulk, text, rows = load("bulk"), tmp_path / "questions.txt", tmp_path / "questions.jsonl"
-    text.write_text("A?\n\nB?\nA?\n", "utf-8-sig")
-    assert [row["question"] for row in bulk.read_rows(text)] == ["A?", "B?"]
-    rows.write_text('{"question": "A?", "id": [1]}\n{"question": "A?", "id": [2]}\n', "utf-8")
-    assert len(bulk.read_rows(rows)) == 2
-    rows.write_text('{"question": "A?", "error": "No."}\n', "utf-8")  # what failed in another run
-    assert bulk.read_rows(rows) == [{"question": "A?"}]
-    rows.write_text('{"query": "A?"}\n', "utf-8")
-    with pytest.raises(ValueError, match="there is no question in"):
-        bulk.read_rows(rows)
-
-
-async def test_questions_that_find_the_same_document_are_asked_after_one_another(tmp_path: Path) -> None:
+async def test_bulk_asks_by_document(tmp_path: Path) -> None:
     bulk, questions = load("bulk"), ["A1?", "B1?", "nothing?", "A2?", "C1?", "fails?", "B2?", "A3?"]
 
     def find(question: str) -> list[Document]:
@@ -444,9 +411,7 @@ async def test_questions_that_find_the_same_document_are_asked_after_one_another
     assert all(read[key] == heard[key] for key in ("queries", "routes", "declined", "unanswerable", "tokens"))
 
 
-async def test_the_questions_of_a_slice_are_embedded_in_one_call(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_bulk_embeds_a_slice_in_one_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bulk, calls = load("bulk"), []
 
     class Counted(DeterministicFakeEmbedding):
@@ -470,7 +435,25 @@ async def test_the_questions_of_a_slice_are_embedded_in_one_call(
     assert (pooled.embed_query("Who is 9?"), calls) == (Counted(size=4).embed_query("Who is 9?"), [3, 2, 1, 1])
 
 
-async def test_what_failed_in_bulk_is_asked_again_and_nothing_else(tmp_path: Path) -> None:
+def test_bulk_files(tmp_path: Path) -> None:
+    """Answers that were written whole are kept; questions are told by their words and id."""
+    bulk, out = load("bulk"), tmp_path / "answers.jsonl"
+    for end, kept in (("", 2), ('{"id": 3, "que', 2), ('{"id": 3, "question": "C?"}', 3)):
+        out.write_text(f'{{"id": 1, "question": "A?"}}\n\n{{"id": 2, "question": "B?"}}\n{end}', "utf-8")
+        assert len(bulk.read_answers(out)) == kept
+        bulk.add_line(out, {"id": 4, "question": "D?"})
+        assert [row["id"] for row in bulk.read_answers(out)] == [*range(1, kept + 1), 4]
+    rows = tmp_path / "questions.jsonl"
+    rows.write_text('{"question": "A?", "id": [1]}\n{"question": "A?", "id": [2]}\n', "utf-8")
+    assert len(bulk.read_rows(rows)) == 2
+    rows.write_text('{"question": "A?", "error": "No."}\n', "utf-8")  # what failed in another run
+    assert bulk.read_rows(rows) == [{"question": "A?"}]
+    rows.write_text('{"query": "A?"}\n', "utf-8")
+    with pytest.raises(ValueError, match="there is no question in"):
+        bulk.read_rows(rows)
+
+
+async def test_bulk_asks_again_what_failed(tmp_path: Path) -> None:
     bulk, seen = load("bulk"), []
 
     def answer(prompt: Any) -> str:

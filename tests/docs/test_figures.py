@@ -72,28 +72,19 @@ def written(folder: Path, rows: list[Json]) -> Path:
     ],
     ids=lambda value: getattr(value, "name", ""),
 )
-def test_a_strategy_comes_to_what_is_counted_by_hand(
-    strategy: tried.Strategy, quality: float, tokens: float, read: int
-) -> None:
+def test_figures_counted_by_hand(strategy: tried.Strategy, quality: float, tokens: float, read: int) -> None:
     found = frontier.figures(rows(), strategy)
     assert (found["quality"], found["tokens"], found["read"]) == (quality, tokens, read)
 
 
-def test_without_documents_the_last_answer_stands_however_unsure_it_is() -> None:
-    *others, last = rows()
+def test_figures_of_odd_rows() -> None:
+    *others, last = rows()  # without documents the last answer stands, however unsure it is
     last["more_sections"] = answered(0.5, 10, characters=600)
     found = frontier.figures([*others, last], tried.NEVER)
     assert (found["quality"], found["tokens"]) == (87.5, 40)
-
-
-def test_in_one_store_the_graded_draft_stands_for_the_plain_one() -> None:
-    doubted = rows()[1]
+    doubted = rows()[1]  # in one store the graded draft stands for the plain one
     del doubted["rag"]
-    assert frontier.figures([doubted], tried.PAPER)["read"] == 0
-    assert frontier.figures([doubted], tried.GRADED)["read"] == 1
-
-
-def test_the_right_documents_tokens_are_counted_where_they_are_known() -> None:
+    assert [frontier.figures([doubted], one)["read"] for one in (tried.PAPER, tried.GRADED)] == [0, 1]
     known = [{**each, "right_document_characters": 500} for each in rows()]
     found = frontier.figures(known, tried.WHOLE)
     assert (found["tokens"], found["of_the_right_document"]) == (100, 200)
@@ -102,12 +93,12 @@ def test_the_right_documents_tokens_are_counted_where_they_are_known() -> None:
 @pytest.mark.parametrize(
     ("strategy", "missing"), [(tried.SECTIONS, 1), (tried.NEAREST, 2), (tried.FEW[0], 1), (tried.FEW[1], 2)]
 )
-def test_a_reply_that_was_not_recorded_is_never_made_up(strategy: tried.Strategy, missing: int) -> None:
+def test_figures_not_recorded(strategy: tried.Strategy, missing: int) -> None:
     behind = [{**each, "documents_behind": count} for each, count in zip(rows(), (1, 1, 2, 3), strict=True)]
     assert frontier.figures(behind, strategy) == {"not_recorded": missing}
 
 
-def test_the_printed_table_follows_from_the_rows(tmp_path: Path) -> None:
+def test_table_follows_from_the_rows(tmp_path: Path) -> None:
     def printed(rows: list[Json]) -> list[str]:
         return list(frontier.lines_of(frontier.table_of(SMALL, written(tmp_path, rows))))
 
@@ -130,7 +121,7 @@ def printed() -> str:
     return "\n".join(line for table in tables for line in frontier.lines_of(table))
 
 
-def test_the_readme_prints_the_tables_of_the_command(printed: str) -> None:
+def test_readme_prints_the_tables(printed: str) -> None:
     readme = (ROOT / "README.md").read_text("utf-8")
     tables = readme.partition("</picture>\n\n66 questions")[2].partition("`python benchmarks")[0]
     lines = [line for line in tables.splitlines() if line.startswith("| ")]
@@ -138,7 +129,7 @@ def test_the_readme_prints_the_tables_of_the_command(printed: str) -> None:
     assert set(lines) <= set(printed.splitlines())
 
 
-def test_the_first_lines_of_the_readme_state_the_figures_of_the_table(printed: str) -> None:
+def test_readme_opening_states_the_figures(printed: str) -> None:
     opening = " ".join((ROOT / "README.md").read_text("utf-8").split("```")[0].split())
     assert "66 questions about documents of 115,000 tokens" in opening
     found = {
@@ -152,7 +143,7 @@ def test_the_first_lines_of_the_readme_state_the_figures_of_the_table(printed: s
     assert f"Self-Route with sections {quality} for {tokens}" in opening
 
 
-def test_picture_and_home_page_state_what_the_command_prints(printed: str) -> None:
+def test_picture_and_home_page_state_the_figures(printed: str) -> None:
     pictures = ROOT / "docs" / "pictures"
     home = (ROOT / "docs" / "index.md").read_text("utf-8")
     for theme in ("light", "dark"):

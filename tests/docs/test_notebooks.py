@@ -51,7 +51,7 @@ def shape(notebook: Any) -> list[list[str]]:
 @pytest.mark.timeout(600)
 @known
 @named
-def test_a_notebook_runs_offline_and_shows_as_much_as_is_committed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notebook_runs_offline(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from nbclient import NotebookClient  # noqa: PLC0415 - only the matrix has it
 
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
@@ -63,20 +63,17 @@ def test_a_notebook_runs_offline_and_shows_as_much_as_is_committed(path: Path, m
 
 
 @named
-def test_a_notebook_is_committed_with_its_outputs_and_a_plot(path: Path) -> None:
+def test_notebook_has_outputs_and_no_paths(path: Path) -> None:
     notebook = nbformat.read(path, as_version=4)
     counts = [cell.execution_count for cell in notebook.cells if cell.cell_type == "code"]
     assert counts == list(range(1, len(counts) + 1))
     assert any("image/png" in output.get("data", {}) for output in outputs(notebook))
     assert not [o for o in outputs(notebook) if o.output_type == "error" or o.get("name") == "stderr"]
-
-
-@named
-def test_the_outputs_of_a_notebook_name_no_file_of_the_machine_that_ran_it(path: Path) -> None:
-    for output in outputs(nbformat.read(path, as_version=4)):
+    for output in outputs(notebook):
         data = output.get("data", {})
         for text in (output.get("text", ""), *(data[kind] for kind in data if kind.startswith("text/"))):
-            assert not PATH.search(text)
+            assert not PATH.search(text), "a file of the machine that ran it"
+    assert ("load_embeddings" in path.read_text("utf-8")) is (path.stem == "03_composing")
 
 
 @cache
@@ -101,7 +98,7 @@ NOT_ANSWERABLE = {question.id for question in load_questions() if question.kind 
 
 
 @named
-def test_a_notebook_says_first_that_the_replies_are_recorded_and_that_one_line_puts_in_a_model(path: Path) -> None:
+def test_notebook_says_that_replies_are_recorded(path: Path) -> None:
     cells = nbformat.read(path, as_version=4).cells
     assert "recorded replies of a language model" in cells[0].source
     assert "workbench/selfroute_workbench/demo/recording/README.md" in cells[0].source
@@ -109,19 +106,14 @@ def test_a_notebook_says_first_that_the_replies_are_recorded_and_that_one_line_p
     assert "# your model instead: " in line
 
 
-def test_one_notebook_alone_loads_a_model_for_its_vectors() -> None:
-    sources = {path.stem: path.read_text("utf-8") for path in NOTEBOOKS}
-    assert [name for name, source in sources.items() if "load_embeddings" in source] == ["03_composing"]
-
-
 @named
-def test_every_prompt_of_a_notebook_was_recorded(path: Path) -> None:
+def test_notebook_prompts_were_recorded(path: Path) -> None:
     *_, last = [line for line in shown(path.name).splitlines() if line]
     assert last in {"[]", "questions with other passages than the recording's: none"}
 
 
 @pytest.mark.parametrize("name", ["01_langchain.ipynb", "02_llamaindex.ipynb"])
-def test_the_framework_notebooks_show_a_citation_and_the_routes_of_the_recording(name: str) -> None:
+def test_notebooks_of_frameworks_show_routes(name: str) -> None:
     text = shown(name)
     assert "('Osric Pellan, a diver, for £180', 'long_context')" in text
     assert "Osric Pellan, diver, brought it up on 2 October for £180." in text
@@ -133,7 +125,7 @@ def test_the_framework_notebooks_show_a_citation_and_the_routes_of_the_recording
     assert re.search(rf"^ +unanswerable +0 +{len(NOT_ANSWERABLE)} +{len(NOT_ANSWERABLE)}$", text, re.MULTILINE)
 
 
-def test_both_framework_notebooks_read_and_cost_the_same() -> None:
+def test_notebooks_of_frameworks_cost_the_same() -> None:
     lines = [
         re.findall(r"^(?:tokens read|cost|saved): .*$", shown(name), re.MULTILINE)
         for name in ("01_langchain.ipynb", "02_llamaindex.ipynb")
@@ -142,7 +134,7 @@ def test_both_framework_notebooks_read_and_cost_the_same() -> None:
     assert len(lines[0]) == 3
 
 
-def test_the_frontier_notebook_counts_what_was_recorded() -> None:
+def test_notebook_of_the_frontier() -> None:
     text, prose = shown("04_when_to_route.ipynb"), said("04_when_to_route.ipynb")
     graded = recorded("graded")
     ended = [id_ for id_ in NOT_ANSWERABLE if int(graded[id_].split()[0]) < 20]
@@ -183,7 +175,7 @@ def asked(server: LoopbackServer) -> list[tuple[str, str]]:
     return [(entry.request.protocol, entry.request.model) for entry in server.book]
 
 
-def test_every_model_that_the_langchain_notebook_names_answers(server: LoopbackServer) -> None:
+def test_notebook_models_in_langchain(server: LoopbackServer) -> None:
     minutes = Document(MINUTES, metadata={"source": "minutes"})
     store = InMemoryVectorStore.from_documents([minutes], DeterministicFakeEmbedding(size=8))
     for block in with_a_real_model("01_langchain.ipynb", server):
@@ -196,7 +188,7 @@ def test_every_model_that_the_langchain_notebook_names_answers(server: LoopbackS
     assert last["usage"]["estimated"] is False
 
 
-def test_every_model_that_the_llamaindex_notebook_names_answers(server: LoopbackServer) -> None:
+def test_notebook_models_in_llamaindex(server: LoopbackServer) -> None:
     index = VectorStoreIndex.from_documents([LlamaIndexDocument(text=MINUTES)], embed_model=MockEmbedding(8))
     for block in with_a_real_model("02_llamaindex.ipynb", server):
         names: dict[str, Any] = {"index": index, "SelfRouteQueryEngine": SelfRouteQueryEngine}

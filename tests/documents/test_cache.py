@@ -34,23 +34,11 @@ class Clock:
         return self.now
 
 
-def test_a_document_is_kept_under_its_source_and_filter() -> None:
-    cache = Cache()
-    cache.put("minutes", "a", _kept("of a"))
-    cache.put("minutes", "b", _kept("of b"))
-    assert cache.get("minutes", "a") == _kept("of a")
-    assert cache.get("minutes", "b") == _kept("of b")
-    assert cache.get("minutes", ALL) is None
-    assert cache.get("budget", "a") is None
-
-
 sizes = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 12), st.sampled_from(["put", "get", "forget"])))
 
 
 @given(sizes, st.integers(0, 20))
-def test_it_never_holds_more_characters_than_it_may_nor_less_than_it_could(
-    steps: list[tuple[int, int, str]], room: int
-) -> None:
+def test_cache_holds_as_much_as_it_may(steps: list[tuple[int, int, str]], room: int) -> None:
     cache = Cache(room)
     recent: list[tuple[int, int]] = []  # source and size, the one that was asked for last at the end
     for source, size, step in steps:
@@ -70,7 +58,7 @@ def test_it_never_holds_more_characters_than_it_may_nor_less_than_it_could(
     assert _held(cache, range(6)) == sorted(source for source, _ in recent)
 
 
-def test_a_document_is_kept_for_five_minutes_however_often_it_is_asked_for() -> None:
+def test_cache_keeps_a_document_for_five_minutes() -> None:
     clock = Clock()
     cache = Cache(characters=20, clock=clock)
     cache.put("minutes", ALL, _kept("." * 10))
@@ -84,11 +72,13 @@ def test_a_document_is_kept_for_five_minutes_however_often_it_is_asked_for() -> 
     assert _held(cache, ["minutes", "budget"]) == ["minutes", "budget"], "what is too old takes no room"
 
 
-def test_one_document_can_be_forgotten_through_whatever_filter_it_was_read() -> None:
+def test_cache_forgets_a_document_through_any_filter() -> None:
     cache = Cache()
     for source in ("minutes", "budget"):
         for through in (ALL, "a", "b"):
-            cache.put(source, through, _kept(source))
+            cache.put(source, through, _kept(f"{source} of {through}"))
+            assert cache.get(source, through) == _kept(f"{source} of {through}")
+    assert (cache.get("minutes", "c"), cache.get("others", "a")) == (None, None)
     cache.forget("minutes")
     assert [bool(cache.get("minutes", through)) for through in (ALL, "a", "b")] == [False] * 3
     assert [bool(cache.get("budget", through)) for through in (ALL, "a", "b")] == [True] * 3
@@ -98,7 +88,7 @@ def test_one_document_can_be_forgotten_through_whatever_filter_it_was_read() -> 
 
 
 @pytest.mark.parametrize("source", ["minutes", None])
-def test_what_was_read_before_it_was_to_be_forgotten_is_not_kept(source: str | None) -> None:
+def test_cache_keeps_nothing_that_was_to_be_forgotten(source: str | None) -> None:
     cache = Cache()
     before = cache.generation
     cache.forget(source)  # while the document is being read
@@ -110,7 +100,7 @@ def test_what_was_read_before_it_was_to_be_forgotten_is_not_kept(source: str | N
     assert cache.get("minutes", ALL) is None, "either may be the one that is to be forgotten"
 
 
-def test_threads_do_not_get_in_each_other_s_way() -> None:
+def test_cache_in_threads() -> None:
     """Each reads and writes some documents of its own and one of all; in the end the count is still right."""
     cache, workers = Cache(characters=1_000), 8
     together = threading.Barrier(workers)
@@ -132,7 +122,7 @@ def test_threads_do_not_get_in_each_other_s_way() -> None:
     assert _held(cache, range(21)) == list(range(11, 21))
 
 
-def test_a_stamp_tells_one_set_of_chunks_from_another() -> None:
+def test_ids_digest() -> None:
     assert ids_digest(["a", "b", "c"]) == ids_digest(iter("cab"))
     others = [["a", "b"], ["a", "b", "c", "c"], ["ab", "c"], ["a", "bc"], ["abc"], ["a", "b", "d"], [], ["\ud83c"]]
     stamps = [ids_digest(ids) for ids in [["a", "b", "c"], *others]]

@@ -43,7 +43,7 @@ def test_copy_shares_parts_and_starts_with_empty_caches(name: str) -> None:
     assert (made.first, made.recent.get("key"), whole.recent.get("key")) == (["a"], None, 1)
 
 
-def test_deepcopy_names_the_field_that_cannot_be_copied() -> None:
+def test_deepcopy_names_the_field() -> None:
     whole = Whole(a=1, inner=Whole(first=1, _client=[threading.Lock()]))
     with pytest.raises(TypeError) as refused:
         copy.deepcopy(whole)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from itertools import accumulate, pairwise
@@ -34,7 +33,7 @@ def filled(question: str, text: str, *passages: str, budget: int = 300) -> str:
     return " [...] ".join(read(runs, [text]))
 
 
-def test_sections_hold_all_sentences_in_order_and_are_no_longer_than_they_may_be() -> None:
+def test_sections_hold_all_sentences() -> None:
     for text in load_documents().values():
         found = Index(text)
         assert "".join(text[start:end] for start, end in found.sections).split() == text.split() or all(
@@ -63,17 +62,8 @@ ITEMS = "- tea\n" * 50
     ],
     ids=["paragraphs", "a list", "lines", "sentences", "a long sentence", "no spaces", "white space"],
 )
-def test_a_section_ends_with_a_paragraph_or_a_line_or_a_sentence_or_a_word(text: str, expected: list[str]) -> None:
+def test_section_ends(text: str, expected: list[str]) -> None:
     assert [text[start:end] for start, end in Index(text).sections] == expected
-
-
-def test_a_word_is_found_as_often_as_it_stands_in_each_section() -> None:
-    text = f"A crane. {RAIN}\n\nThe cranes, a CRANE. {RAIN}\n\nNo bird."
-    found = Index(text)
-    [stem] = stems_of("cranes")
-    counted = [len(re.findall("crane", text[start:end], re.IGNORECASE)) for start, end in found.sections]
-    assert dict(found.in_sections(stem)) == {number: times for number, times in enumerate(counted) if times}
-    assert not found.in_sections("ship")
 
 
 SAID = {
@@ -81,25 +71,23 @@ SAID = {
     "only stop words": ("Who is it?", "Who it is we could not say."),
     "German": ("Wann ruhten die Häfen?", "Am 3. Oktober ruhten alle Haefen und HÄFEN."),
     "Chinese": ("主席是谁？", "会议的主席是李明先生。"),
-    "Japanese": ("費用はいくらですか。", "費用は三千五百円でした。"),
-    "Russian": ("Кто починил кран?", "Кран починила Анна."),
 }
 
 
 @pytest.mark.parametrize("language", SAID)
-def test_the_section_with_the_words_of_the_question_is_the_best(language: str) -> None:
+def test_ranked_by_the_words_of_the_question(language: str) -> None:
     question, said = SAID[language]
     text = f"{RAIN}\n\n{RAIN}\n\n{said}\n\n{RAIN}\n\n{RAIN}"
     assert said in filled(question, text)
 
 
-def test_a_rare_word_is_worth_more_than_common_ones_and_stop_words_are_worth_nothing() -> None:
+def test_ranked_by_rare_words() -> None:
     common = ("The harbour is what it is. What is the harbour? " * 20).strip()
     text = "\n\n".join([common, f"{RAIN}A winch.", *[f"{RAIN} {common[:200]}"] * 6])
     assert "A winch." in filled("What is the winch of the harbour?", text)
 
 
-def test_what_the_retriever_found_and_what_the_words_find_are_both_read() -> None:
+def test_ranked_by_retriever_and_words() -> None:
     parts = [f"Day {number}. {RAIN}".strip() for number in range(30)]
     parts[4] += " The crane was repaired."
     text = "\n\n".join(parts)
@@ -108,7 +96,7 @@ def test_what_the_retriever_found_and_what_the_words_find_are_both_read() -> Non
     assert (by_words, by_retriever) == (parts[4], parts[20])
 
 
-def test_the_first_passages_are_always_read_as_they_are_and_the_others_only_by_their_worth() -> None:
+def test_fill_always_reads_the_first_passages() -> None:
     text = " ".join(f"It rained on day {number}, and nobody came." for number in range(1_000))
     passages = [text[at : at + 400] for at in (20_000, 10_000, 30_000)]
     ranking = ranked("?", [text], passages)
@@ -119,9 +107,12 @@ def test_the_first_passages_are_always_read_as_they_are_and_the_others_only_by_t
         assert ranking.fill(budget, count_tokens, always=2) == []
     whole = ranking.fill(100_000, count_tokens, always=2)
     assert read(whole, [text]) == [text]
+    twice = f"{RAIN.strip()}\n\n{RAIN.strip()}"  # what a passage holds is counted once
+    [run] = ranked("Who came to the quay?", [twice], [RAIN]).fill(count_tokens(twice), count_tokens, always=1)
+    assert (run.start, run.end) == (0, len(twice))
 
 
-def test_a_passage_that_stands_nowhere_changes_nothing() -> None:
+def test_fill_with_a_passage_that_stands_nowhere() -> None:
     expected = ranked("Who retrieved the bell?", [MINUTES], [MINUTES[500:900]]).fill(1_000, count_tokens, always=1)
     odd = ["", "  ", "\ud800", "This stands nowhere.", MINUTES[500:900]]
     fill = ranked("Who retrieved the bell?", [MINUTES], odd).fill
@@ -130,13 +121,7 @@ def test_a_passage_that_stands_nowhere_changes_nothing() -> None:
     assert {run.document for run in expected} == {0}
 
 
-def test_of_what_a_passage_holds_nothing_is_counted_against_the_budget_again() -> None:
-    text = f"{RAIN.strip()}\n\n{RAIN.strip()}"
-    [run] = ranked("Who came to the quay?", [text], [RAIN]).fill(count_tokens(text), count_tokens, always=1)
-    assert (run.start, run.end) == (0, len(text))
-
-
-def test_documents_come_in_order_of_what_the_retriever_and_the_words_found_in_them() -> None:
+def test_ranked_documents() -> None:
     crane, ferry = f"{RAIN}\n\nThe crane was repaired. {RAIN}", f"{RAIN}\n\nThe ferry was late. {RAIN}"
     nothing = "Tea was served. " * 100
     assert ranked("Who repaired the crane?", [nothing, ferry, crane], []).documents == [2, 0, 1]
@@ -145,7 +130,7 @@ def test_documents_come_in_order_of_what_the_retriever_and_the_words_found_in_th
     assert ranked("Who came?", [], ["Nobody."]).documents == []
 
 
-def test_a_passage_of_several_documents_is_the_first_ones_unless_only_another_holds_all_of_it() -> None:
+def test_ranked_passage_of_several_documents() -> None:
     passage = RAIN.strip()
     fill = ranked("", ["Tea.", passage, passage], [passage]).fill
     assert fill(count_tokens(passage), count_tokens, always=1) == [Run(1, 0, len(passage))]
@@ -154,7 +139,7 @@ def test_a_passage_of_several_documents_is_the_first_ones_unless_only_another_ho
     assert fill(count_tokens(passage), count_tokens, always=1) == [Run(1, 0, len(passage))]
 
 
-def test_a_passage_is_looked_for_in_the_documents_it_may_be_from_first() -> None:
+def test_ranked_passage_of_its_origins() -> None:
     quoted = "The crane was repaired by Ms Okafor in the spring of that year. "
     texts = [f"{RAIN}\n\n{quoted}", f"Tea. {quoted}", f"{RAIN}{quoted}", RAIN]
 
@@ -198,7 +183,7 @@ LONG_QUESTION = " ".join(MINUTES.split()[:300])
 @pytest.mark.parametrize(
     "question", ["Who retrieved the bell?", "What is it?", "", "The harbour! 主席 zzz", LONG_QUESTION]
 )
-def test_sections_are_ranked_by_all_words_of_a_question(question: str) -> None:
+def test_ranked_as_by_every_word(question: str) -> None:
     texts = list(load_documents().values())
     expected, found = by_words(question, texts), ranked(question, texts, [])
     assert found.documents == expected.documents
@@ -206,7 +191,7 @@ def test_sections_are_ranked_by_all_words_of_a_question(question: str) -> None:
         assert found.fill(budget, count_tokens, always=0) == expected.fill(budget, count_tokens, always=0)
 
 
-def test_words_are_looked_up_only_in_documents_that_hold_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ranked_looks_words_up_where_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     looked_up = []
 
     def in_sections(
@@ -222,7 +207,7 @@ def test_words_are_looked_up_only_in_documents_that_hold_them(monkeypatch: pytes
     assert len(looked_up) == 1
 
 
-def test_of_a_question_as_long_as_a_text_only_the_rarest_words_count() -> None:
+def test_ranked_by_a_long_question() -> None:
     rare, common = (" ".join(f"{kind}{number}." for number in range(300)) for kind in ("rare", "common"))
     texts = ["Tea was served.", f"{common}\n\n{common}\n\n{common}", rare]
     assert ranked(common, texts, []).documents == [1, 0, 2]
@@ -241,7 +226,7 @@ TEXTS = st.lists(st.sampled_from(WORDS), max_size=40).map("".join)
     budgets=st.lists(st.integers(0, 6_000), min_size=2, max_size=4).map(sorted),
     count=st.sampled_from([count_tokens, len, lambda text: len(text) // 1_000, lambda text: 10 + len(text) // 4]),
 )
-def test_runs_fit_the_budget_are_in_order_and_apart_and_those_of_a_smaller_budget_are_in_them(
+def test_fill_any_budget(
     texts: list[str],
     cuts: list[tuple[int, int, int]],
     always: int,
@@ -273,7 +258,7 @@ def test_runs_fit_the_budget_are_in_order_and_apart_and_those_of_a_smaller_budge
     ]
 
 
-def test_little_more_is_counted_than_what_is_read() -> None:
+def test_fill_counts_little_more_than_it_reads() -> None:
     text = "\n\n".join(f"Day {number}. {RAIN}".strip() for number in range(1_000))
     counted: list[str] = []
 
@@ -287,22 +272,17 @@ def test_little_more_is_counted_than_what_is_read() -> None:
         runs = ranking.fill(budget, count, always=2)
         assert sum(map(len, counted)) < 3 * sum(map(len, read(runs, [text])))
 
-
-def test_a_counter_that_misjudges_sections_costs_no_more_than_some_readings_of_the_text() -> None:
-    text = "\n\n".join(f"Day {number}. {RAIN}".strip() for number in range(500))
-    counted = 0
-
-    def count(text: str) -> int:
-        nonlocal counted
-        counted += len(text)
+    def misjudging(text: str) -> int:
+        counted.append(text)
         return len(text) if len(text) > 2 * SECTION else 0
 
-    runs = ranked("Who came on day 77?", [text], []).fill(50_000, count, always=0)
-    assert sum(map(count, read(runs, [text]))) <= 50_000
-    assert counted < 12 * len(text)
+    counted.clear()
+    runs = ranked("Who came on day 77?", [text], []).fill(50_000, misjudging, always=0)
+    assert sum(map(misjudging, read(runs, [text]))) <= 50_000
+    assert sum(map(len, counted)) < 12 * len(text)
 
 
-def test_a_text_that_was_cited_is_not_taken_apart_for_its_sections(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_index_of_a_text_that_was_cited(monkeypatch: pytest.MonkeyPatch) -> None:
     KEPT.clear()
     kept = KEPT.of(MINUTES)
     monkeypatch.delattr(index, "Index")
@@ -312,21 +292,17 @@ def test_a_text_that_was_cited_is_not_taken_apart_for_its_sections(monkeypatch: 
 
 
 HOSTILE = {
-    "one line": "The crane was repaired. " * 10_000,
     "no spaces": "crane" * 50_000,
-    "one word": "crane " * 40_000,
-    "NUL": "\0" * 250_000,
     "right to left": "\u202eשלום " * 40_000,
     "lone surrogates": "\ud800" * 250_000,
     "line breaks": "\n" * 1_000_000 + "crane",
-    "no words": ". " * 100_000,
     "Chinese": "主席" * 100_000,
     "one long space": f"crane{' ' * 1_000_000}crane",
 }
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
-def test_hostile_texts_and_questions_are_ranked_and_fit(kind: str) -> None:
+def test_fill_hostile_texts(kind: str) -> None:
     text = HOSTILE[kind]
     for question in ("Who repaired the crane?", text):
         ranking = ranked(question, [text, "A crane."], [text[:2_000], text[-500:], text])
@@ -335,7 +311,7 @@ def test_hostile_texts_and_questions_are_ranked_and_fit(kind: str) -> None:
         assert Run(1, 0, 8) in ranking.fill(10**9, count_tokens, always=3)
 
 
-def test_texts_are_ranked_by_words_and_those_without_any_are_left_out() -> None:
+def test_best_by_words() -> None:
     texts = [
         "The ferry sails at noon.",
         "It rained.",

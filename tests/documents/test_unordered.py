@@ -15,50 +15,12 @@ from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from lanes import examples
 from llamaindex_selfroute.stored.nodes import Link, put_together
-from selfroute.documents import Chunk, RebuiltDocument, chunks_of, rebuild
+from selfroute.documents import RebuiltDocument, chunks_of, rebuild
 from selfroute.documents.access import Access, RetrievedChunk, StoredChunk
 from selfroute.documents.stored import StoredReader
 from selfroute.errors import ConfigurationError
 
 TEXTS = ("The crane was old.", "Tea was served.", "Nobody came.", "It rained.")
-PAGED = [("a", 0, (0,)), ("b", 2, (0,)), ("c", 0, (1,)), ("d", 2, (1,))]
-KNOWN: dict[str, list[Chunk]] = {
-    "offsets": [Chunk(text, 20 * number) for number, text in enumerate(TEXTS)],
-    "numbers": [Chunk(text, None, (number,)) for number, text in enumerate(TEXTS)],
-    "numbers and offsets that lie": [Chunk(text, 0, (number,)) for number, text in enumerate(TEXTS)],
-    "pages and numbers": [Chunk(text, None, (number // 2, number % 2)) for number, text in enumerate(TEXTS)],
-    "pages and offsets on them": [Chunk(TEXTS["abcd".index(n)], 20 * start, page) for n, start, page in PAGED],
-    "one chunk": [Chunk("The crane was old.")],
-    "one chunk, stored again": [Chunk("The crane was old.")] * 3,
-    "nothing": [],
-    "a chunk missing in between": [Chunk(text, 40 * number) for number, text in enumerate(TEXTS)],
-}
-UNKNOWN: dict[str, list[Chunk]] = {
-    "no places": [Chunk(text) for text in TEXTS],
-    "one without an offset": [Chunk(TEXTS[0], 0), Chunk(TEXTS[1])],
-    "offsets that contradict the texts": [Chunk(text, 0) for text in TEXTS],
-    "offsets on pages without numbers": [Chunk(text, start) for text, start in zip(TEXTS, (0, 20, 0, 20), strict=True)],
-    "several on one page": [Chunk(text, None, (number // 2,)) for number, text in enumerate(TEXTS)],
-    "one number twice": [Chunk(text, None, (min(number, 2),)) for number, text in enumerate(TEXTS)],
-    "the whole of it twice, without places": [Chunk(text) for text in TEXTS[:2]] * 2,
-    "a repetitive text, found at its beginning": [
-        Chunk("Row the boat. Row the boat.", 14 * number) for number in range(4)
-    ],
-}
-
-
-@pytest.mark.parametrize("chunks", KNOWN.values(), ids=KNOWN)
-def test_chunks_that_know_their_places_need_no_order(chunks: list[Chunk]) -> None:
-    listed = rebuild(chunks)
-    assert all(rebuild(given, ordered=False) == listed for given in permutations(chunks))
-
-
-@pytest.mark.parametrize("chunks", UNKNOWN.values(), ids=UNKNOWN)
-def test_chunks_without_places_are_refused_in_any_order(chunks: list[Chunk]) -> None:
-    for given_ in permutations(chunks):
-        with pytest.raises(ConfigurationError, match="neither offsets that fit together nor numbers"):
-            rebuild(given_, ordered=False)
-    assert rebuild(chunks).chunks  # an ordered store's word is taken
 
 
 WORDS = list("abcdefghijkl")
@@ -66,7 +28,7 @@ WORDS = list("abcdefghijkl")
 
 @given(st.integers(0, 10**6), st.sampled_from([(200, 40), (300, 0), (120, 30)]), st.randoms())
 @examples(100)
-def test_what_a_splitter_cut_is_the_same_in_any_order(seed: int, size: tuple[int, int], random: Random) -> None:
+def test_rebuild_is_the_same_in_any_order(seed: int, size: tuple[int, int], random: Random) -> None:
     words = Random(seed)  # noqa: S311
     text = "\n\n".join(
         f"{number}. {' '.join(words.choices(WORDS, k=words.choice([2, 20, 40])))}." for number in range(30)
@@ -107,7 +69,7 @@ LINKED: dict[str, tuple[list[Link], bool]] = {
 
 
 @pytest.mark.parametrize(("links", "known"), LINKED.values(), ids=LINKED)
-def test_nodes_are_put_in_order_by_links_or_offsets_or_refused(links: list[Link], known: bool) -> None:
+def test_put_together_by_links_or_offsets(links: list[Link], known: bool) -> None:
     listed = put_together(links)
     for mixed in permutations(links):
         if known:
@@ -149,16 +111,13 @@ class Shelf(StoredReader[str, str]):
         return document
 
 
-def test_a_reader_names_the_document_that_has_no_order_and_says_what_to_do() -> None:
+def test_reader_names_the_document_without_order() -> None:
     rows = [(text, {}) for text in TEXTS]
     with pytest.raises(ConfigurationError, match=r"'minutes\.txt' cannot be put in order.*: number the chunks"):
         Shelf(*rows, ordered=False)(["It rained."])
     assert Shelf(*rows, ordered=True)(["It rained."]) == ["\n".join(TEXTS)]
     numbered = [(text, {"chunk": number}) for number, text in enumerate(TEXTS)]
     assert Shelf(*numbered[::-1], ordered=False)(["It rained."]) == ["\n".join(TEXTS)]
-
-
-def test_a_reader_does_not_advise_offsets_where_chunks_have_them() -> None:
     for page in ("iv", "v"), (None, None):
         rows = [(text, {"start_index": 0, "page": name}) for text, name in zip(TEXTS, page, strict=False)]
         with pytest.raises(ConfigurationError, match=r"index the document again: number its pages and chunks$"):

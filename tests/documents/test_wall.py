@@ -46,7 +46,7 @@ DOUBTED = {  # of LlamaIndex's own: they choose by words, dates or neighbours, o
 
 
 @pytest.mark.parametrize("which", KNOWN)
-def test_each_name_on_a_list_is_that_of_a_class_of_the_right_kind(which: str) -> None:
+def test_known_names_are_classes_of_their_kind(which: str) -> None:
     """Or a slip would make a part doubted, unseen."""
     if which == "transformers of filters":
         pytest.importorskip("lark")  # without it, LangChain has a function in place of the class
@@ -66,7 +66,7 @@ def test_each_name_on_a_list_is_that_of_a_class_of_the_right_kind(which: str) ->
         assert name_of(found) == name
 
 
-def test_the_documentation_lists_each_of_them() -> None:
+def test_known_names_are_documented() -> None:
     listed = (Path(__file__).parents[2] / "docs" / "documents.md").read_text("utf-8")
     known = in_langchain.BY_RELEVANCE | in_llamaindex.BY_RELEVANCE
     spelled = {name for name in known if not name.startswith(("langchain_text_splitters.", "selfroute."))}
@@ -74,13 +74,13 @@ def test_the_documentation_lists_each_of_them() -> None:
     assert {name for name in names if f"`{name}`" not in listed} == {"AWSBedrockRerank"}  # as older versions call it
 
 
-def test_of_llamaindexs_own_postprocessors_only_these_are_doubted() -> None:
+def test_known_postprocessors_of_llamaindex() -> None:
     kinds = {kind for kind in vars(host_postprocessors).values() if isinstance(kind, type)}
     own = {kind for kind in kinds if issubclass(kind, BaseNodePostprocessor)}
     assert {kind.__name__ for kind in own if name_of(kind) not in in_llamaindex.BY_RELEVANCE} == DOUBTED
 
 
-def test_a_subclass_or_a_namesake_is_another_class() -> None:
+def test_is_one_of_no_subclass_or_namesake() -> None:
     class Filters(MetadataFilters):
         pass
 
@@ -101,7 +101,7 @@ PLAIN: list[Any] = [
 
 
 @pytest.mark.parametrize("one", PLAIN)
-def test_a_filter_is_copied_deeply(one: Any) -> None:
+def test_frozen_filters_are_copied(one: Any) -> None:
     kept = frozen(one)
     assert is_same(kept, one)
     assert type(kept) is type(one)
@@ -136,7 +136,7 @@ class _Connected:
 
 
 @pytest.mark.parametrize("one", [lambda document: True, _Expression(), _Connected(), object(), sys])
-def test_what_cannot_be_copied_or_compared_is_kept_itself(one: Any) -> None:
+def test_frozen_keeps_what_cannot_be_copied(one: Any) -> None:
     assert frozen(one) is one
 
 
@@ -169,7 +169,7 @@ APART: list[tuple[Any, Any]] = [
 
 
 @pytest.mark.parametrize(("one", "other", "same"), [(*p, True) for p in ALIKE] + [(*p, False) for p in APART])
-def test_wall_takes_a_value_of_another_type_for_another_value(one: Any, other: Any, same: bool) -> None:
+def test_wall_tells_values_of_other_types(one: Any, other: Any, same: bool) -> None:
     assert is_same_value(one, other) is is_same_value(other, one) is same
     passages = [RetrievedChunk(frozenset(), "Tea was served.", {"acl": one})]
     seen = VisibilityCheck("doc", passages, ignored_keys=frozenset(), advice="say what is hidden")
@@ -181,7 +181,7 @@ def test_wall_takes_a_value_of_another_type_for_another_value(one: Any, other: A
 
 @pytest.mark.parametrize("text", ["", " ", "\n\t", "\0", "\u200b", "* * *", "\u2014", "\U0001f44d"])
 @pytest.mark.parametrize("declared", [False, True])
-def test_wall_takes_a_passage_without_a_letter_or_digit_for_no_evidence(text: str, declared: bool) -> None:
+def test_wall_takes_no_passage_without_words_for_evidence(text: str, declared: bool) -> None:
     passages = [RetrievedChunk(frozenset({"1"}), text, {})]
     seen = VisibilityCheck(
         "doc", passages, ignored_keys=frozenset(), advice="say it", match_ids=True, ignore_metadata=declared

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -68,36 +67,46 @@ def quotes(verdict: Verdict, reply: str, signal: str | None = None) -> bool:
     return bool(verdict and said) and said in reply and signal in {verdict.signal, None}
 
 
+def streams_alike(reply: str, *, phrases: bool = True) -> bool:
+    """Whether a gate shows all or nothing of a reply, character by character, and comes to the verdict of the whole."""
+    gate, verdict = Gate(phrases=phrases), declines(reply)
+    shown = "".join(map(gate.feed, reply)) + gate.end() + gate.end()
+    return (shown, gate.verdict) == ("" if verdict else reply, verdict)
+
+
 @by_language(REFUSALS)
-def test_a_reply_that_is_the_refusal_declines(told: Sequence[str]) -> None:
+def test_declines_the_refusal(told: Sequence[str]) -> None:
     assert misjudged(told, lambda reply: quotes(declines(reply), reply, "sentinel")) == []
     assert misjudged([declines(reply).evidence for reply in told], lambda one: declines(one).signal == "sentinel") == []
+    assert misjudged(told, lambda reply: declines_anywhere(reply) == declines(reply)) == []
+    assert misjudged(told, lambda reply: streams_alike(reply) and streams_alike(reply, phrases=False)) == []
 
 
 @by_language(DECLINES)
-def test_a_reply_that_says_in_its_own_words_that_the_text_does_not_tell_declines(told: Sequence[str]) -> None:
+def test_declines_in_own_words(told: Sequence[str]) -> None:
     assert misjudged(told, lambda reply: quotes(declines(reply), reply, "phrase")) == []
+    assert misjudged(told, lambda reply: declines_anywhere(reply) == declines(reply)) == []
+    assert misjudged(told, streams_alike) == []
 
 
 @by_language(ANSWERS)
-def test_an_answer_does_not_decline(told: Sequence[str]) -> None:
+def test_declines_no_answer(told: Sequence[str]) -> None:
     assert misjudged(told, lambda reply: declines(reply) == ANSWERED) == []
+    assert misjudged(told, streams_alike) == []
 
 
 @by_language(POLICIES)
-def test_an_answer_that_denies_a_fact_declines_by_neither_rule(told: Sequence[str]) -> None:
+def test_declines_no_denial_of_a_fact(told: Sequence[str]) -> None:
     assert misjudged(told, lambda reply: declines(reply) == declines_anywhere(reply) == ANSWERED) == []
 
 
-@pytest.mark.parametrize(
-    "reply", ["", " ", "\n\n", "**", "```\n```", "...", "\u200b", "Answer:", "<think>It was", "<think></think>\n"]
-)
-def test_a_reply_without_a_word_is_empty(reply: str) -> None:
-    assert declines(reply) == EMPTY
+def test_declines_finds_no_word() -> None:
+    empty = ["", " ", "\n\n", "**", "```\n```", "...", "\u200b", "Answer:", "<think>It was", "<think></think>\n"]
+    assert misjudged(empty, lambda reply: declines(reply) == EMPTY) == []
 
 
 @by_language(LEAD_INS)
-def test_a_lead_in_with_nothing_after_it_is_empty_and_a_refusal_after_it_declines(told: Sequence[str]) -> None:
+def test_declines_after_a_lead_in(told: Sequence[str]) -> None:
     assert misjudged(told, lambda reply: declines(reply) == declines_anywhere(reply) == EMPTY) == []
     assert misjudged(told, lambda reply: declines(f"{reply} unanswerable.").signal == "sentinel") == []
     assert misjudged(told, lambda reply: declines(f"{reply} 1921") == ANSWERED) == []
@@ -114,7 +123,7 @@ SAID += ["\u7684\u95ee\u9898", "\u306e\u8cea\u554f", "es ist Jonathan", "il est 
 
 
 @pytest.mark.parametrize("refusal", REFUSAL_WORDS)
-def test_a_refusal_with_a_full_stop_declines_whatever_is_said_after_it(refusal: str) -> None:
+def test_declines_refusal_with_more_after_it(refusal: str) -> None:
     for said in SAID:
         reply = f"{refusal}. {said}"
         assert declines(reply, refusal).signal == "sentinel", reply
@@ -123,26 +132,15 @@ def test_a_refusal_with_a_full_stop_declines_whatever_is_said_after_it(refusal: 
         assert gate.verdict == declines(reply, refusal), reply
 
 
-@pytest.mark.parametrize("mark", ["\n", "\r", "\v", "\f", "\x85", "\u2028", "\u2029"])
-def test_a_line_break_of_any_kind_ends_a_refusal(mark: str) -> None:
-    assert declines(f"unanswerable{mark}zoe took the minutes").signal == "sentinel"
-
-
-def test_what_is_invisible_does_not_hide_a_decline() -> None:
+def test_declines_at_line_breaks_fillers_and_what_is_invisible() -> None:
+    for mark in "\n\r\v\f\x85\u2028\u2029":
+        assert declines(f"unanswerable{mark}zoe took the minutes").signal == "sentinel"
+    for before in ("Ok", "Sure", "So", "However", "Paris", "May", "Yes"):
+        assert bool(declines(f"{before}. unanswerable")) is (before not in {"Paris", "May", "Yes"})
     for mark in ("\u00ad", "\u200b", "\u200d", "\u2060", "\ufeff", "\u202e", "\u2066", "\u061c", "\ufe0f"):
         assert declines(f"{mark}un{mark}answer{mark}{mark}able{mark}").signal == "sentinel"
         assert declines(f"The pas{mark}sages do not men{mark}tion it.").signal == "phrase"
         assert not declines(f"un{mark}answerable questions go to the chair")
-
-
-@pytest.mark.parametrize(
-    ("before", "declined"),
-    [("Ok", True), ("Sure", True), ("So", True), ("However", True), ("Paris", False), ("May", False), ("Yes", False)],
-)
-def test_a_refusal_after_an_answer_is_part_of_the_answer_and_after_a_filler_it_declines(
-    before: str, declined: bool
-) -> None:
-    assert bool(declines(f"{before}. unanswerable")) == declined
 
 
 @pytest.mark.parametrize(
@@ -169,7 +167,7 @@ def test_a_refusal_after_an_answer_is_part_of_the_answer_and_after_a_filler_it_d
         ("The passages do not say whether it was ever found.", "The passages do not say whether it was ever found"),
     ],
 )
-def test_the_refusal_may_be_any_text(refusal: str, reply: str) -> None:
+def test_declines_any_refusal(refusal: str, reply: str) -> None:
     assert declines(reply, refusal).signal == "sentinel"
 
 
@@ -187,17 +185,17 @@ def test_the_refusal_may_be_any_text(refusal: str, reply: str) -> None:
         ("none", "None but the chair may vote."),
     ],
 )
-def test_another_refusal_matches_nothing_but_itself(refusal: str, reply: str) -> None:
+def test_declines_no_other_refusal(refusal: str, reply: str) -> None:
     assert declines(reply, refusal) == ANSWERED
 
 
 @by_language(DENIALS)
-def test_a_denial_anywhere_in_a_reply_to_whole_documents_counts(told: Sequence[str]) -> None:
+def test_declines_anywhere_denials(told: Sequence[str]) -> None:
     assert misjudged(told, lambda reply: quotes(declines_anywhere(reply), reply) and not declines(reply)) == []
 
 
 @by_language(TELLING)
-def test_a_sentence_that_denies_and_then_answers_is_an_answer_to_whole_documents(told: Sequence[str]) -> None:
+def test_declines_anywhere_no_sentence_that_answers(told: Sequence[str]) -> None:
     assert misjudged(told, lambda reply: declines(reply).signal == "phrase") == []
     assert misjudged(told, lambda reply: declines_anywhere(reply) == ANSWERED) == []
     amid = [f"Kew is a garden. {reply} So it was." for reply in told]
@@ -207,17 +205,11 @@ def test_a_sentence_that_denies_and_then_answers_is_an_answer_to_whole_documents
 
 
 @by_language(STILL_DENYING)
-def test_a_sentence_that_denies_and_then_only_describes_declines_by_either_rule(told: Sequence[str]) -> None:
+def test_declines_anywhere_sentences_that_describe(told: Sequence[str]) -> None:
     assert misjudged(told, lambda reply: bool(declines(reply)) and quotes(declines_anywhere(reply), reply)) == []
 
 
-@pytest.mark.parametrize("table", [REFUSALS, DECLINES], ids=["refusals", "declines"])
-def test_what_declines_by_its_opening_declines_by_the_wider_rule(table: dict[str, list[str]]) -> None:
-    for reply in (reply for replies in table.values() for reply in replies):
-        assert declines_anywhere(reply) == declines(reply)
-
-
-def test_an_answer_declines_by_the_wider_rule_only_if_a_part_of_it_denies() -> None:
+def test_declines_anywhere_a_part_of_an_answer() -> None:
     taken = [reply for replies in ANSWERS.values() for reply in replies if declines_anywhere(reply)]
     assert taken == [
         "The firm holds most of it, but the exact share is not specified.",
@@ -227,7 +219,7 @@ def test_an_answer_declines_by_the_wider_rule_only_if_a_part_of_it_denies() -> N
     ]
 
 
-def test_a_denial_counts_however_long_the_answer_before_it_is_and_not_in_what_the_model_thinks() -> None:
+def test_declines_anywhere_after_a_long_answer() -> None:
     answer = "The harbour was built in 1921, and two ships, both of oak, were kept there. "
     assert not declines_anywhere(answer * 200)
     assert declines_anywhere(answer * 200 + "The report does not mention their names.")
@@ -238,43 +230,13 @@ def test_a_denial_counts_however_long_the_answer_before_it_is_and_not_in_what_th
 
 @examples(200)
 @given(reply=replies, refusal=refusals, answer=st.sampled_from(["It was 12.", "1921"]))
-def test_what_declines_still_does_after_an_answer_of_another_line(reply: str, refusal: str, answer: str) -> None:
+def test_declines_anywhere_quotes_any_reply(reply: str, refusal: str, answer: str) -> None:
     whole = declines_anywhere(reply, refusal)
     assert bool(whole) >= (declines(reply, refusal).signal in {"sentinel", "empty"})
     assert whole.evidence in reply
 
 
-def test_the_time_of_the_wider_rule_grows_with_the_length_of_the_reply() -> None:
-    for unit in ("The text, ", "there is no ", "while the paper, ", "It was oak. ", "(", "a, the ", "\u6587\u4e2d"):
-        declines_anywhere(unit * 100)
-        short, long = (min(seconds_of(unit * (size // len(unit))) for _ in range(2)) for size in (5_000, 50_000))
-        assert long < 50 * short  # ten times, and squared it would be a hundred
-
-
-def seconds_of(reply: str) -> float:
-    """The time of this thread that a reply takes."""
-    begun = time.thread_time()
-    declines_anywhere(reply)
-    return time.thread_time() - begun
-
-
-@pytest.mark.parametrize("reply", ["The passages do not mention it.", "In 1921, no ship came.", "Based on it, 12"])
-def test_a_gate_for_the_refusal_alone_lets_everything_else_flow(reply: str) -> None:
-    gate = Gate(phrases=False)
-    assert "".join(map(gate.feed, reply)) + gate.end() == reply
-    assert gate.verdict == ANSWERED
-
-
-@by_language(REFUSALS)
-def test_a_gate_for_the_refusal_alone_holds_the_refusal_back(told: Sequence[str]) -> None:
-    def holds_back(reply: str) -> bool:
-        gate = Gate(phrases=False)
-        return "".join(map(gate.feed, reply)) + gate.end() == "" and gate.verdict == declines(reply)
-
-    assert misjudged(told, holds_back) == []
-
-
-def test_a_verdict_is_truthy_when_it_declines_and_is_plain_json() -> None:
+def test_verdict_is_plain_json() -> None:
     assert not ANSWERED
     assert EMPTY
     assert NO_PASSAGES.as_dict() == {"declined": True, "signal": "no_passages", "evidence": "", "ruling": None}
@@ -289,7 +251,7 @@ def test_a_verdict_is_truthy_when_it_declines_and_is_plain_json() -> None:
 @pytest.mark.parametrize(
     "dress", ["{}", "**{}**", "> {}", "  \n{}", "<think>Hm.</think>{}", "Answer: {}", "```\n{}\n```"]
 )
-def test_its_dress_does_not_change_a_verdict(dress: str) -> None:
+def test_declines_whatever_the_dress(dress: str) -> None:
     for replies, expected in ((DECLINES, True), (ANSWERS, False)):
         for reply in replies["English"]:
             if not reply.startswith(("<", "`", "Answer", "## ")):
@@ -298,9 +260,7 @@ def test_its_dress_does_not_change_a_verdict(dress: str) -> None:
 
 @examples(1000)
 @given(reply=replies, refusal=refusals, data=st.data())
-def test_a_stream_gets_the_verdict_of_the_whole_and_loses_nothing(
-    reply: str, refusal: str, data: st.DataObject
-) -> None:
+def test_gate_comes_to_the_verdict_of_the_whole(reply: str, refusal: str, data: st.DataObject) -> None:
     cuts = sorted(data.draw(st.lists(st.integers(0, len(reply)), max_size=12)))
     pieces = [reply[start:end] for start, end in zip([0, *cuts], [*cuts, len(reply)], strict=True)]
     gate = Gate(refusal)
@@ -311,29 +271,17 @@ def test_a_stream_gets_the_verdict_of_the_whole_and_loses_nothing(
     assert gate.feed("more") == ("" if gate.verdict else "more")
 
 
-def test_every_reply_streamed_by_the_character_gets_the_verdict_of_the_whole() -> None:
-    for reply in every_reply:
-        gate = Gate()
-        shown = "".join(map(gate.feed, reply)) + gate.end()
-        assert (gate.verdict, shown) == (declines(reply), "" if gate.verdict else reply)
-
-
 @examples(400)
 @given(reply=replies, refusal=refusals, following=st.one_of(openings, fragments))
-def test_a_settled_verdict_never_changes(reply: str, refusal: str, following: str) -> None:
+def test_gate_never_changes_a_verdict(reply: str, refusal: str, following: str) -> None:
     taken, gate = stream(reply, refusal)
     if gate.verdict is not None:
         assert declines(reply[:taken], refusal) == gate.verdict
         assert declines(reply[:taken] + following, refusal) == gate.verdict
 
 
-@pytest.mark.parametrize("first", ["Yes", "1921", "42", "$12.4", "**7**"])
-def test_an_answer_whose_first_word_rules_a_decline_out_is_not_held_at_all(first: str) -> None:
-    assert Gate().feed(first) == first
-
-
 @pytest.mark.parametrize("name", ["Lucy", "Dorian Gray", "\u00c9mile's dog", "Chief Regalia"])
-def test_a_name_is_held_only_while_the_reply_may_still_say_that_it_is_not_mentioned(name: str) -> None:
+def test_gate_holds_a_name(name: str) -> None:
     assert Gate().feed(f"{name} ") == ""
     assert declines(f"{name} is not mentioned in the provided chunks.").signal == "phrase"
     for answer in (f"{name}, the ", f"{name} is a ", f"{name}\n\n", f"{name} was not se"):
@@ -344,20 +292,18 @@ def test_a_name_is_held_only_while_the_reply_may_still_say_that_it_is_not_mentio
     ("reply", "held"),
     [
         ("Paris is the capital.", "Paris is "),
-        ("Emma walked to the harbour that day.", "Emma walked "),
         ("No, they never met.", "No"),
-        ("As of May 2021, it was 12.", "As "),
         ("In 1921 no ship came.", "In "),
         ("According to the report, it was 12.", "According to the "),
-        ("Based on revenue, it grew.", "Based on "),
         ("The price is 12.", "The price is "),
         ("The text says that she left.", "The text says "),
-        ("There are three.", "There are "),
         ("I kept it.", "I "),
         ("It was oak.", "It was "),
     ],
 )
-def test_an_answer_flows_as_soon_as_it_cannot_be_a_decline(reply: str, held: str) -> None:
+def test_gate_lets_an_answer_flow(reply: str, held: str) -> None:
+    for first in ("Yes", "1921", "42", "$12.4", "**7**"):
+        assert Gate().feed(first) == first
     taken, gate = stream(reply + " And so on.")
     assert gate.verdict == ANSWERED
     assert len(held) < taken <= len(held) + 5  # the first letters of the next word tell
@@ -365,58 +311,27 @@ def test_an_answer_flows_as_soon_as_it_cannot_be_a_decline(reply: str, held: str
 
 
 @pytest.mark.parametrize("lead", ["", " \n" * 400, "**", "> ", "```text\n", "<think>" + "Hm. " * 400 + "</think>"])
-def test_no_answer_waits_longer_than_its_opening(lead: str) -> None:
+def test_gate_holds_no_more_than_an_opening(lead: str) -> None:
     reply = lead + "The passages" + " and the other old papers of the house" * 50
     taken, gate = stream(reply)
     assert gate.verdict == ANSWERED
     assert taken - len(lead) <= 210
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [
+def test_gate_settles_a_refusal_within_two_words() -> None:
+    for reply in (
         "Unanswerable. The passages only cover 1921, which is",
         "unanswerable because the passages only cover 1921",
-        "unanswerable from the passages that were given",
         "unanswerable \u2014 the passages only cover 1921",
         "**Unanswerable**\n\nThe passages only cover 1921",
         "unanswerable weil der Text nur 1921 behandelt",
-    ],
-)
-def test_a_refusal_with_more_after_it_is_settled_within_two_words(reply: str) -> None:
-    taken, gate = stream(reply)
-    assert gate.verdict == Verdict(declined=True, signal="sentinel", evidence=reply.strip("*")[:12])
-    assert len(reply[:taken].replace("\u2014", "").split()) <= 3
-
-
-@pytest.mark.parametrize("reply", ["unanswerable", "**Unanswerable.**", "`unanswerable`\n\n", "Answer: unanswerable!"])
-def test_a_reply_that_is_only_the_refusal_stays_open_until_it_ends(reply: str) -> None:
-    _, gate = stream(reply)
-    assert gate.verdict is None
-    assert gate.end() == ""
-    assert gate.verdict == declines(reply)
-
-
-def test_a_declined_stream_shows_nothing_and_ends_twice_alike() -> None:
-    gate = Gate()
-    assert [gate.feed(piece) for piece in ("The text do", "es n", "ot menti", "on it. ", "It is", " short.")] == [
-        ""
-    ] * 6
-    assert gate.end() == ""
-    assert gate.end() == ""
-    assert gate.verdict == declines("The text does not mention it. It is short.")
-
-
-@pytest.mark.parametrize(
-    "unit", ["word ", "unanswerable ", "The passages, ", "I do not know. ", "'", "**", "\n", "<think>", "\u6587"]
-)
-def test_a_huge_reply_is_judged_by_its_opening(unit: str) -> None:
-    huge = unit * (2_000_000 // len(unit))
-    gate = Gate()
-    for at in range(0, 200_000, 4):
-        gate.feed(huge[at : at + 4])
-    gate.end()
-    assert declines(huge) == gate.verdict == declines(huge[:1_000])
+    ):
+        taken, gate = stream(reply)
+        assert gate.verdict == Verdict(declined=True, signal="sentinel", evidence=reply.strip("*")[:12])
+        assert len(reply[:taken].replace("\u2014", "").split()) <= 3
+    for reply in ("unanswerable", "**Unanswerable.**", "`unanswerable`\n\n", "Answer: unanswerable!"):
+        _, gate = stream(reply)
+        assert gate.verdict is None, "it stays open until it ends"
 
 
 @pytest.fixture
@@ -426,7 +341,7 @@ def languages() -> Iterator[list[Language]]:
 
 
 @pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.name)
-def test_every_list_and_every_part_of_a_language_is_used(language: Language) -> None:
+def test_language_uses_all_its_lists_and_parts(language: Language) -> None:
     rules = (
         language.start,
         *language.declines,
@@ -441,7 +356,7 @@ def test_every_list_and_every_part_of_a_language_is_used(language: Language) -> 
 
 
 @pytest.mark.matrix
-def test_many_questions_at_once_read_rules_that_no_one_has_read_before() -> None:
+def test_grammar_is_read_by_many_threads() -> None:
     replies = every_reply[::60]
     expected = [declines(reply) for reply in replies]
     for _ in range(3):
@@ -451,7 +366,7 @@ def test_many_questions_at_once_read_rules_that_no_one_has_read_before() -> None
                 assert found == expected
 
 
-def test_a_language_can_be_added_and_replaced(languages: list[Language]) -> None:
+def test_add_language(languages: list[Language]) -> None:
     reply = "Il testo non menziona il prezzo."
     assert not declines(reply)
     italian = Language(
@@ -470,17 +385,13 @@ def test_a_language_can_be_added_and_replaced(languages: list[Language]) -> None
     add_language(Language(name="Italian", declines=()))
     assert not declines(reply)
     assert [language.name for language in languages].count("Italian") == 1
-
-
-def test_a_language_that_can_not_be_read_is_refused_and_changes_nothing(languages: list[Language]) -> None:
     before = list(languages)
     with pytest.raises(ConfigurationError, match="no list or part is named 'testo'"):
         add_language(Language(name="Italian", declines=("{testo} non",)))
-    assert languages == before
-    assert declines("The passages do not say.")
+    assert (languages, bool(declines("The passages do not say."))) == (before, True)
 
 
-def test_a_rule_that_repeats_the_end_comes_to_an_end(languages: list[Language]) -> None:
+def test_add_language_whose_rule_repeats_the_end(languages: list[Language]) -> None:
     add_language(
         Language(name="Endless", declines=("zzz ($)* zzz",), answers=("zzz ($)* zzz",), explains=("zzz ($)* zzz",))
     )

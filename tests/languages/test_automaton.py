@@ -54,29 +54,22 @@ def states(state: State, words: list[str]) -> list[State]:
     return found
 
 
-@given(expression=expressions, words=texts)
-def test_a_rule_matches_what_the_regular_expression_matches(expression: tuple[str, str], words: list[str]) -> None:
-    rule, pattern = expression
+@given(rules=st.lists(expressions, min_size=1, max_size=3), words=texts)
+def test_rules_match_what_regular_expressions_match(rules: list[tuple[str, str]], words: list[str]) -> None:
     text = "".join(f"{word} " for word in words)
-    assert any(state.matched for state in states(first(rule), words)) == bool(re.match(pattern, text))
-
-
-@given(rules=st.lists(expressions, min_size=2, max_size=3), words=texts)
-def test_several_rules_match_what_any_of_them_matches(rules: list[tuple[str, str]], words: list[str]) -> None:
-    together = states(first(*(rule for rule, _ in rules)), words)
-    apart = [states(first(rule), words) for rule, _ in rules]
-    for at, state in enumerate(together):
-        assert state.matched == any(one[at].matched for one in apart)
+    together = first(*(rule for rule, _ in rules))
+    found = any(re.match(pattern, text) for _, pattern in rules)
+    assert any(state.matched for state in states(together, words)) is found
 
 
 @given(start=expressions, rule=expressions, words=texts)
-def test_a_start_comes_before_every_rule(start: tuple[str, str], rule: tuple[str, str], words: list[str]) -> None:
+def test_start_comes_before_every_rule(start: tuple[str, str], rule: tuple[str, str], words: list[str]) -> None:
     with_start, spelled_out = first(rule[0], start=start[0]), first(f"({start[0]}) {rule[0]}")
     assert [one.matched for one in states(with_start, words)] == [one.matched for one in states(spelled_out, words)]
 
 
 @given(expression=expressions, words=texts, more=texts, beginning=st.sampled_from(["a", "ab", "abz", "b", "bc", "z"]))
-def test_what_is_ruled_out_stays_ruled_out(
+def test_state_that_is_dead_stays_dead(
     expression: tuple[str, str], words: list[str], more: list[str], beginning: str
 ) -> None:
     state = states(first(expression[0]), words)[-1]
@@ -88,33 +81,22 @@ def test_what_is_ruled_out_stays_ruled_out(
 
 
 @given(expression=expressions, words=texts, word=st.sampled_from([*WORDS, "abz", "bcx"]))
-def test_a_word_that_leads_on_may_be_taken_by_any_beginning(
-    expression: tuple[str, str], words: list[str], word: str
-) -> None:
+def test_state_may_take_beginnings(expression: tuple[str, str], words: list[str], word: str) -> None:
     state = states(first(expression[0]), words)[-1]
     if not state.after(word).dead:
         assert all(state.may_take(word[:end]) for end in range(1, len(word) + 1))
+    start, beginnings = first("mention", "inform"), ("m", "ment", "mention", "mentions", "p")
+    assert [start.may_take(beginning) for beginning in beginnings] == [True, True, True, False, False]
 
 
-def test_a_word_that_a_rule_waits_for_may_be_taken_by_its_first_letters() -> None:
-    start = first("mention", "inform")
-    assert [start.may_take(beginning) for beginning in ("m", "ment", "mention", "mentions", "p")] == [
-        True,
-        True,
-        True,
-        False,
-        False,
-    ]
-
-
-def test_in_a_script_without_spaces_a_star_stands_for_any_character() -> None:
+def test_star_stands_for_any_character() -> None:
     machine = compile_rules([Rules(("{character} .. \u306f \u7121\u3044",), "", {"character": "*", "stops": "\u306f"})])
     assert states(machine, list("\u4fa1\u683c\u306f\u7121\u3044"))[-1].matched
     assert states(machine, ["price", "\u306f"])[-1].dead
     assert not machine.may_take("price")
 
 
-def test_no_text_makes_an_automaton_grow_without_bound() -> None:
+def test_automaton_is_bounded() -> None:
     state, last = first("... a" + " (a | b)" * 12 + " x"), "b" * 13  # whether to match depends on all of 13 words
     machine = state._automaton
     passed = set()
@@ -140,7 +122,7 @@ def test_no_text_makes_an_automaton_grow_without_bound() -> None:
         ("{loop}", "'loop' contains itself"),
     ],
 )
-def test_a_rule_that_can_not_be_read_is_refused(rule: str, why: str) -> None:
+def test_compile_rules_refuses(rule: str, why: str) -> None:
     parts = {"self": "a {self}", "loop": "{back}", "back": "b {loop}"}
     with pytest.raises(ConfigurationError, match=why):
         compile_rules([Rules((rule,), "", {}, parts)])

@@ -69,7 +69,7 @@ ASYNC_POLICIES: list[Callable[[Case], Any]] = [at_once, impatient, half_patient]
 
 @everywhere
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.__name__)
-async def test_documents_are_read_once_and_used_again_by_the_step(policy: Callable[[Case], Any], where: str) -> None:
+async def test_case_documents_are_read_once(policy: Callable[[Case], Any], where: str) -> None:
     log: list[Any] = []
     found = await outcome(where, DECLINED, escalation=policy, documents=reading(LONG_TEXTS, where, log))
     assert (found.route, found.answer, found.read, len(log)) == ("long_context", FOUND, list(LONG_TEXTS), 1)
@@ -77,7 +77,7 @@ async def test_documents_are_read_once_and_used_again_by_the_step(policy: Callab
 
 @awaited
 @pytest.mark.parametrize("policy", ASYNC_POLICIES, ids=lambda policy: policy.__name__)
-async def test_awaited_documents_are_read_once_too(policy: Callable[[Case], Any], where: str) -> None:
+async def test_case_adocuments_are_read_once(policy: Callable[[Case], Any], where: str) -> None:
     log: list[Any] = []
     read = reading(LONG_TEXTS, where, log)
 
@@ -90,7 +90,7 @@ async def test_awaited_documents_are_read_once_too(policy: Callable[[Case], Any]
 
 
 @everywhere
-async def test_what_a_policy_has_read_is_not_paid_for_where_it_says_no(where: str) -> None:
+async def test_case_read_in_vain(where: str) -> None:
     log: list[Any] = []
 
     def no(case: Case) -> bool:
@@ -117,7 +117,7 @@ GIVEN = {
 @pytest.mark.parametrize("given", GIVEN)
 @pytest.mark.parametrize("name", REAL)
 @pytest.mark.parametrize("counted", [True, False], ids=["counted", "estimated"])
-async def test_the_estimate_is_near_what_the_step_takes(name: str, given: str, counted: bool, where: str) -> None:
+async def test_case_estimate_is_near(name: str, given: str, counted: bool, where: str) -> None:
     estimates: list[int] = []
 
     def noting(case: Case) -> bool:
@@ -136,7 +136,7 @@ async def test_the_estimate_is_near_what_the_step_takes(name: str, given: str, c
 
 
 @everywhere
-async def test_a_policy_is_asked_before_each_step_that_costs(where: str) -> None:
+async def test_policy_is_asked_before_each_step(where: str) -> None:
     cases: list[tuple[Any, ...]] = []
 
     def noting(case: Case) -> bool:
@@ -156,7 +156,7 @@ async def test_a_policy_is_asked_before_each_step_that_costs(where: str) -> None
 
 
 @everywhere
-async def test_a_draft_that_is_still_open_counts_in_what_was_used_and_in_the_budget_of_its_question(where: str) -> None:
+async def test_budget_of_a_draft_that_is_open(where: str) -> None:
     cases: list[Case] = []
     needed: list[int] = []
 
@@ -186,7 +186,6 @@ def taken(found: Outcome) -> int:
 
 PLACES: dict[str, tuple[Callable[[Budget], Escalation], bool]] = {
     "within a function": (lambda budget: lambda case: budget(case).go, True),
-    "in vain": (lambda budget: lambda case: budget(case).go and case.question == "", False),
     "and never": (lambda budget: lambda case: budget(case) and Never()(case), False),
     "asked twice": (lambda budget: lambda case: budget(case) and budget(case), True),
     "beside a smaller one": (lambda budget: lambda case: budget(case) and Budget(tokens=9)(case), False),
@@ -195,7 +194,7 @@ PLACES: dict[str, tuple[Callable[[Budget], Escalation], bool]] = {
 
 @everywhere
 @pytest.mark.parametrize(("policy_of", "reads"), PLACES.values(), ids=PLACES)
-async def test_a_budget_is_told_what_its_step_took_wherever_it_stands(
+async def test_budget_is_told_what_its_step_took(
     policy_of: Callable[[Budget], Escalation], reads: bool, where: str
 ) -> None:
     budget = Budget(tokens=20_000, per="day")
@@ -205,7 +204,7 @@ async def test_a_budget_is_told_what_its_step_took_wherever_it_stands(
 
 
 @everywhere
-async def test_a_flood_of_unanswerable_questions_ends_at_the_budget_and_reads_nothing_after_it(where: str) -> None:
+async def test_budget_ends_a_flood(where: str) -> None:
     log: list[Any] = []
     flood = {"final": UNANSWERABLE, "documents": reading(LONG_TEXTS, where, log), "usage": True}
     once = taken(await outcome(where, DECLINED, escalation=None, **flood))
@@ -219,7 +218,7 @@ async def test_a_flood_of_unanswerable_questions_ends_at_the_budget_and_reads_no
 
 
 @everywhere
-async def test_where_no_price_is_known_a_limit_in_dollars_says_no_and_why(where: str) -> None:
+async def test_budget_in_dollars_without_a_price(where: str) -> None:
     nameless = {"escalation": Budget(usd=1, per="day"), "label": "", "final": None}
     ruling = (await outcome(where, DECLINED, **nameless)).decision["ruling"]
     assert (ruling["go"], "price is not known: the model does not report its name" in ruling["reason"]) == (False, True)
@@ -227,7 +226,7 @@ async def test_where_no_price_is_known_a_limit_in_dollars_says_no_and_why(where:
 
 @everywhere
 @pytest.mark.parametrize("scenario", [DECLINED, DOUBTED, SECTIONS], ids=str)
-async def test_an_error_of_a_policy_passes_through_and_nothing_is_paid(scenario: Steered, where: str) -> None:
+async def test_policy_that_fails(scenario: Steered, where: str) -> None:
     budget = Budget(tokens=90_000, per="day")
 
     def broken(case: Case) -> bool:
@@ -240,7 +239,7 @@ async def test_an_error_of_a_policy_passes_through_and_nothing_is_paid(scenario:
 
 
 @everywhere
-async def test_a_policy_sees_the_inputs_of_the_call(where: str) -> None:
+async def test_policy_sees_the_inputs(where: str) -> None:
     seen: list[Any] = []
     one = pipeline_for(where, DECLINED, escalation=lambda case: seen.append(case.inputs) or only_gold(case))
     if where in LANGCHAIN:
@@ -251,32 +250,22 @@ async def test_a_policy_sees_the_inputs_of_the_call(where: str) -> None:
         assert (seen[0]["input"], seen[0]["query_bundle"].query_str) == (QUESTION, QUESTION)
 
 
-STARTS: list[Any] = ["nowhere", None, True]
-
-
 @everywhere
-@pytest.mark.parametrize("start", STARTS)
-async def test_a_start_that_does_not_exist_is_refused(start: Any, where: str) -> None:
-    for value in (start, lambda _: start):
-        with pytest.raises(ConfigurationError, match="start must be 'rag', 'sections', 'auto' or 'long_context'"):
-            await outcome(where, BY_NAME["a sure answer"], start=value, draft=None)
+async def test_start(where: str) -> None:
+    """It sees the question, may be awaited, and is refused if there is no such step."""
 
-
-@everywhere
-async def test_a_start_sees_the_question(where: str) -> None:
     def start(given: Any) -> str:
         question = given["input"] if where in LANGCHAIN else given.query_str
         return "long_context" if question == QUESTION else "rag"
 
-    found = await outcome(where, BY_NAME["a start that is called"], start=start)
-    assert (found.route, found.decision["signal"], found.steps) == ("long_context", "start", ["long_context"])
-
-
-@awaited
-async def test_an_async_start_is_awaited(where: str) -> None:
-    async def start(_: Any) -> str:
+    async def later(given: Any) -> str:
         await asyncio.sleep(0)
-        return "long_context"
+        return start(given)
 
-    found = await outcome(where, BY_NAME["a start that is called"], start=start)
-    assert (found.route, found.decision["signal"]) == ("long_context", "start")
+    for one in (start, later) if where in AWAITED else (start,):
+        found = await outcome(where, BY_NAME["a start that is called"], start=one)
+        assert (found.route, found.decision["signal"], found.steps) == ("long_context", "start", ["long_context"])
+    for nowhere in ("nowhere", None, True):
+        for value in (nowhere, lambda _, nowhere=nowhere: nowhere):
+            with pytest.raises(ConfigurationError, match="start must be 'rag', 'sections', 'auto' or 'long_context'"):
+                await outcome(where, BY_NAME["a sure answer"], start=value, draft=None)

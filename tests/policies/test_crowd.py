@@ -152,7 +152,7 @@ class Noting(Policy):
         pytest.param("llamaindex", 1_000, "usd", marks=FULL),
     ],
 )
-def test_a_crowd_never_passes_a_budget_by_more_than_one_estimate_was_off(host: str, number: int, limit: str) -> None:
+def test_budget_of_a_crowd(host: str, number: int, limit: str) -> None:
     most: Any = number * 100 if limit == "tokens" else Decimal(number) / 50_000
     noting = Noting(budget := Budget(per="day", **{limit: most}))
     ask_all(host, number, noting)
@@ -167,7 +167,7 @@ def test_a_crowd_never_passes_a_budget_by_more_than_one_estimate_was_off(host: s
     assert 0.8 * float(most) <= spent <= most + max(0, *off)
 
 
-def test_a_policy_that_hangs_keeps_nobody_else_waiting_and_gives_back_what_it_held() -> None:
+def test_budget_of_a_policy_that_hangs() -> None:
     budget = Budget(tokens=10_000, per="day")
 
     async def hanging(case: Case) -> bool:
@@ -203,21 +203,17 @@ PRICES: dict[str, tuple[Any, Any, dict[str, Any], dict[str, Any], str]] = {
     "local": (LOCAL, None, DAY, {}, "price of llm"),
     "local, in tokens": (LOCAL, None, {"tokens": 1}, {}, ""),
     "local, priced": (LOCAL, None, DAY, {"priced_as": "openai:gpt-4o-mini"}, ""),
-    "local, priced as itself": (LOCAL, None, DAY, {"priced_as": "openai:qwen3"}, "price of llm"),
     "unknown": (SILENT, None, DAY, {}, ""),
     "hosted": (HOSTED, None, {"usd": 1}, {}, ""),
     "a local second": (HOSTED, LOCAL, DAY, {}, "price of long_context_llm"),
     "a local second, priced": (HOSTED, LOCAL, DAY, {"priced_as": {"long_context_llm": "openai:gpt-4o-mini"}}, ""),
-    "a local first": (LOCAL, HOSTED, DAY, {}, ""),
     "a local first, by question": (LOCAL, HOSTED, {"usd": 1}, {}, "price of llm"),
 }
 
 
 @pytest.mark.parametrize("build", [a_chain, an_engine])
 @pytest.mark.parametrize("name", PRICES)
-def test_a_limit_in_dollars_is_refused_where_a_model_certainly_has_no_price(
-    name: str, build: Callable[..., Any]
-) -> None:
+def test_budget_in_dollars_needs_a_price(name: str, build: Callable[..., Any]) -> None:
     llm, second, limit, fields, refused = PRICES[name]
     parts = {"llm": llm[build](), "long_context_llm": second and second[build](), **fields}
     if not refused:
@@ -237,7 +233,7 @@ class Twin(ScriptedLLM):
 
 
 @pytest.mark.parametrize("build", [a_chain, an_engine])
-def test_two_equal_models_are_priced_apart_and_one_model_is_priced_once(build: Callable[..., Any]) -> None:
+def test_budget_of_two_equal_models(build: Callable[..., Any]) -> None:
     kind = ScriptedModel if build is a_chain else Twin
     one, other = kind(label="own"), kind(label="own")
     assert one == other

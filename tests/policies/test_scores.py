@@ -43,46 +43,31 @@ TEXTS = [
 
 
 @pytest.mark.parametrize("line", NUMBERS)
-@pytest.mark.parametrize("rest", ["\nParis", "\n\n \n\nParis", "\r\nParis\nor Rome"])
-def test_two_numbers_are_read_however_they_are_written(line: str, rest: str) -> None:
-    assert numbers_of(line + rest) == (Numbers(80, 42), rest.lstrip())
-
-
-@pytest.mark.parametrize("line", NUMBERS)
-@pytest.mark.parametrize("rest", ["", "\n", "\r\n", "\n\n \n"])
-def test_two_numbers_with_nothing_after_them_are_text(line: str, rest: str) -> None:
-    assert numbers_of(line + rest) == (None, line + rest)
-
-
-def test_two_numbers_in_a_fence_with_nothing_after_it_are_text() -> None:
+def test_numbers_of_two(line: str) -> None:
+    for rest in ("\nParis", "\n\n \n\nParis", "\r\nParis\nor Rome"):
+        assert numbers_of(line + rest) == (Numbers(80, 42), rest.lstrip())
+        assert numbers_of(line + rest, 1) == (Numbers(None, 42), rest.lstrip()), "the second is the confidence"
+    for end in ("", "\n", "\r\n", "\n\n \n"):
+        assert numbers_of(line + end) == (None, line + end)
+    for ends in ((0, 0), (100, 100), (5, 0)):
+        assert numbers_of(f"{ends[0]} {ends[1]}\nunanswerable") == (Numbers(*ends), "unanswerable")
     assert numbers_of("```\n80 42\n```\n") == (None, "```\n80 42\n```\n")
     assert numbers_of("```\n80 42\n```\nParis") == (Numbers(80, 42), "Paris")
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_anything_else_is_text(text: str) -> None:
+def test_numbers_of_any_text(text: str) -> None:
     assert numbers_of(text) == (None, text)
 
 
-@pytest.mark.parametrize(("line", "numbers"), [("0 0", (0, 0)), ("100 100", (100, 100)), ("5 0", (5, 0))])
-def test_the_ends_of_the_scale_are_numbers(line: str, numbers: tuple[int, int]) -> None:
-    assert numbers_of(f"{line}\nunanswerable") == (Numbers(*numbers), "unanswerable")
-
-
 @pytest.mark.parametrize("rest", ["\nParis", "\n\n \n\nParis", "\r\nParis\nor Rome", "\n1912", "\n12\n15"])
-def test_where_one_number_is_enough_it_is_the_confidence(rest: str) -> None:
+def test_numbers_of_one(rest: str) -> None:
     for line in ONE_NUMBER:
         assert numbers_of(line + rest, 1) == (Numbers(None, 62), rest.lstrip()), line
 
 
-@pytest.mark.parametrize("rest", ["\nParis", "\r\nParis\nor Rome"])
-def test_where_one_number_is_enough_the_second_of_two_is_the_confidence(rest: str) -> None:
-    for line in NUMBERS:
-        assert numbers_of(line + rest, 1) == (Numbers(None, 42), rest.lstrip()), line
-
-
 @pytest.mark.parametrize("rest", ["", "\n", "\r\n", "\n\n \n"])
-def test_one_number_with_nothing_after_it_is_text(rest: str) -> None:
+def test_numbers_of_one_with_nothing_after_it(rest: str) -> None:
     for line in [*ONE_NUMBER, *NUMBERS, "1912", "12"]:
         assert numbers_of(line + rest, 1) == (None, line + rest), line
 
@@ -94,7 +79,7 @@ def test_one_number_with_nothing_after_it_is_text(rest: str) -> None:
         *("-", "$62\nParis", "1. Paris\n2. Rome", "62: Paris", "unanswerable"),
     ],
 )
-def test_anything_but_one_number_or_two_is_text(text: str) -> None:
+def test_numbers_of_any_text_where_one_is_enough(text: str) -> None:
     assert numbers_of(text, 1) == (None, text)
 
 
@@ -104,7 +89,7 @@ def test_anything_but_one_number_or_two_is_text(text: str) -> None:
     cuts=st.lists(st.integers(0, 30), max_size=6),
     least=st.sampled_from([1, 2]),
 )
-def test_the_pieces_do_not_matter(text: str, cuts: list[int], least: int) -> None:
+def test_numbers_reader_whatever_the_pieces(text: str, cuts: list[int], least: int) -> None:
     places = sorted({cut for cut in cuts if cut < len(text)})
     reader = NumbersReader(least)
     pieces = [text[a:b] for a, b in zip([0, *places], [*places, len(text)], strict=True)]
@@ -112,14 +97,10 @@ def test_the_pieces_do_not_matter(text: str, cuts: list[int], least: int) -> Non
     assert (reader.numbers, shown) == numbers_of(text, least)
 
 
-@pytest.mark.parametrize("text", ["Pa", "80 42 pe", "1 2 3 4 5", "The", "In 80 of 42 c"])
-def test_what_cannot_become_two_numbers_flows_at_once(text: str) -> None:
-    reader = NumbersReader()
-    assert "".join(map(reader.feed, text)) == text
-    assert reader.numbers is None
-
-
-def test_the_numbers_are_known_as_soon_as_the_text_after_them_begins() -> None:
+def test_numbers_reader_holds_back_no_more_than_numbers() -> None:
+    for text in ("Pa", "80 42 pe", "1 2 3 4 5", "The", "In 80 of 42 c"):
+        reader = NumbersReader()
+        assert ("".join(map(reader.feed, text)), reader.numbers) == (text, None)
     reader = NumbersReader()
     assert [reader.feed(piece) for piece in ("80", " 4", "2", "\n", " \n")] == [""] * 5
     assert reader.numbers is None
@@ -144,9 +125,7 @@ DRAFTS = st.lists(
     kind=st.sampled_from(["complete", "cut", "refused"]),
     numbers=st.sampled_from([1, 2]),
 )
-def test_a_graded_reply_is_judged_alike_however_it_is_cut_into_pieces(
-    draft: str, cuts: list[int], kind: Any, numbers: int
-) -> None:
+def test_graded_gate_whatever_the_pieces(draft: str, cuts: list[int], kind: Any, numbers: int) -> None:
     def judged(pieces: tuple[str, ...]) -> tuple[Any, str]:
         gate = GradedGate(doubt_below=50, stop_below=20, numbers=numbers)
         shown = "".join([*map(gate.feed, pieces), gate.end(kind)])
@@ -179,23 +158,18 @@ ASKED_FOR_ONE: dict[str, tuple[str, Verdict, str]] = {  # the reply, its verdict
     "sure": (f"62\n{LIN}", sure(62), LIN),
     "at the bound": (f"50\n{LIN}", sure(50), LIN),
     "in doubt": (f"42\n{LIN}", doubt(42), LIN),
-    "worth nothing": (f"0\n{LIN}", doubt(0), LIN),
     "in doubt, a number": ("42\n1912", doubt(42), "1912"),
     "in doubt, like a refusal": ("42\nUnanswerable letters go to Lin.", doubt(42), "Unanswerable letters go to Lin."),
     "sure, in Markdown": (f"**62**\n\n{LIN}", sure(62), LIN),
-    "in doubt, of a hundred": (f"Confidence: 42/100\n{LIN}", doubt(42), LIN),
     "in doubt, in a fence": (f"```\n42\n```\n{LIN}", doubt(42), LIN),
     "in doubt, after thoughts": (f"<think>hm, 90\n</think>42\n{LIN}", doubt(42), f"<think>hm, 90\n</think>{LIN}"),
     "sure, with a low prospect": (f"10 62\n{LIN}", sure(62), LIN),
     "in doubt, with a prospect": (f"80 42\n{LIN}", doubt(42), LIN),
     "hopeless by a prospect": ("10 0\nunanswerable", declined(0), ""),
     "a decline": ("unanswerable", declined(None), ""),
-    "a decline, sure": ("90\nunanswerable", declined(90), ""),
-    "a decline, unsure": ("20\nunanswerable", declined(20), ""),
     "a decline, unsure, with more": ("20\n\n**Unanswerable.** It ends early.", declined(20, "Unanswerable"), ""),
     "a decline, worth nothing": ("0\nThe text does not say who.", declined(0, "The text does not say", "phrase"), ""),
     "nothing": ("", EMPTY, ""),
-    "a number and nothing more": ("12", ANSWERED, "12"),
     "a year and nothing more": ("1912", ANSWERED, "1912"),
     "two numbers and nothing more": ("12 and 15\n", ANSWERED, "12 and 15\n"),
     "a year in a line of its own": ("1912\nis the year.", ANSWERED, "1912\nis the year."),
@@ -205,7 +179,7 @@ ASKED_FOR_ONE: dict[str, tuple[str, Verdict, str]] = {  # the reply, its verdict
 
 @pytest.mark.parametrize("name", ASKED_FOR_ONE)
 @given(cuts=st.lists(st.integers(0, 40), max_size=8))
-def test_a_reply_that_was_asked_for_one_number_is_judged_by_it_and_never_shows_it(name: str, cuts: list[int]) -> None:
+def test_graded_gate_of_one_number(name: str, cuts: list[int]) -> None:
     reply, verdict, answer = ASKED_FOR_ONE[name]
     for pieces in (cut(reply, cuts), tuple(reply), (reply,)):
         gate = GradedGate(doubt_below=50, stop_below=20, numbers=1)
@@ -218,7 +192,7 @@ def test_a_reply_that_was_asked_for_one_number_is_judged_by_it_and_never_shows_i
         assert shown == answer
 
 
-def test_one_number_is_judged_by_the_first_words_that_cannot_be_the_refusal() -> None:
+def test_graded_gate_reads_the_first_words() -> None:
     for reply, read in (
         ("42\nMr Lin", "42\nMr"),
         ("42\nUnder oath", "42\nUnd"),
@@ -232,7 +206,7 @@ def test_one_number_is_judged_by_the_first_words_that_cannot_be_the_refusal() ->
         assert seen == read
 
 
-def test_a_verdict_shows_the_numbers_that_it_has() -> None:
+def test_verdict_shows_its_numbers() -> None:
     plain = {"declined": True, "signal": "sentinel", "evidence": "unanswerable", "ruling": None}
     assert declined(None).as_dict() == plain
     assert declined(20).as_dict() == {**plain, "confidence": 20}
@@ -240,7 +214,7 @@ def test_a_verdict_shows_the_numbers_that_it_has() -> None:
     assert both.as_dict() == {**plain, "prospect": 0, "confidence": 0}
 
 
-def test_the_prompt_of_sections_asks_for_one_number_in_the_frame_of_the_draft_s() -> None:
+def test_sections_prompt_asks_for_one_number() -> None:
     check_asks_for_numbers("prompt", SECTIONS)
     assert "write a number from 0 to 100" in SECTIONS
     variables = [[name for _, name, _, _ in Formatter().parse(prompt) if name] for prompt in (SECTIONS, GRADED)]

@@ -52,7 +52,7 @@ DECLINED = filled("", answerable=False, prospect=60, confidence=0)
 
 @everywhere
 @pytest.mark.parametrize("options", [{}, BOUNDED, STOPPING], ids=["no bound", "doubt", "stop"])
-async def test_a_report_has_numbers_where_a_bound_is_given(options: dict[str, Any], where: str) -> None:
+async def test_report_has_numbers_with_a_bound(options: dict[str, Any], where: str) -> None:
     graded = NUMBERS if options else set()
     unbounded = {"doubt_below": None, "stop_below": None}
     found = await reported(where, draft=DECLINED, final=filled(FOUND), **{**unbounded, **options})
@@ -63,7 +63,7 @@ async def test_a_report_has_numbers_where_a_bound_is_given(options: dict[str, An
 
 @everywhere
 @pytest.mark.parametrize("by_instruction", [False, True], ids=["by a call", "by instruction"])
-async def test_the_numbers_of_a_report_decide_as_those_of_a_text(by_instruction: bool, where: str) -> None:
+async def test_report_numbers_decide(by_instruction: bool, where: str) -> None:
     draft = filled(LIN, prospect=80, confidence=42)
     found = await reported(where, draft=draft, final=filled(FOUND), by_instruction=by_instruction)
     assert (found.route, found.answer, found.decision) == (
@@ -84,23 +84,21 @@ NOT_NUMBERS: dict[str, dict[str, Any]] = {
     "missing": {},
     "one": {"prospect": 80},
     "out of range": {"prospect": 80, "confidence": 142},
-    "negative": {"prospect": -1, "confidence": 42},
     "words": {"prospect": "high", "confidence": "low"},
-    "null": {"prospect": None, "confidence": None},
     "true": {"prospect": True, "confidence": True},
 }
 
 
 @everywhere
 @pytest.mark.parametrize("numbers", NOT_NUMBERS)
-async def test_a_report_without_two_numbers_is_judged_as_text(numbers: str, where: str) -> None:
+async def test_report_without_two_numbers(numbers: str, where: str) -> None:
     found = await reported(where, draft=filled(LIN, **NOT_NUMBERS[numbers]))
     assert (found.route, found.answer) == ("rag", LIN)
     assert found.decision == {"declined": False, "signal": "answered", "evidence": "", "ruling": None}
 
 
 @everywhere
-async def test_a_report_of_sections_has_the_confidence_alone(where: str) -> None:
+async def test_report_of_sections(where: str) -> None:
     draft, unsure = filled(LIN, prospect=80, confidence=42), filled(LIN, confidence=42)
     sure = filled("By vote.", confidence=70)
     found = await reported(where, draft=draft, looks=(unsure, sure), sections=(RUNG, LARGER))
@@ -112,14 +110,14 @@ async def test_a_report_of_sections_has_the_confidence_alone(where: str) -> None
     assert [fields_of(call) for call in found.calls] == [PLAIN | NUMBERS, PLAIN | {"confidence"}, PLAIN]
 
 
-async def test_a_policy_sees_a_report_as_the_text_that_it_stands_for() -> None:
+async def test_report_as_a_policy_sees_it() -> None:
     for where in EVERYWHERE:
         drafts: list[str] = []
         await reported(where, draft=DECLINED, escalation=lambda case, drafts=drafts: bool(drafts.append(case.draft)))
         assert drafts == ["60 0\nunanswerable"]
 
 
-def test_a_report_is_asked_for_by_a_plain_schema_of_what_it_is_to_have() -> None:
+def test_report_schema() -> None:
     for form in (Form(), Form(numbers=1), Form(numbers=2)):
         report = report_of(form, pydantic)
         schema = report.model_json_schema()
@@ -138,14 +136,13 @@ REPORTS: dict[str, tuple[dict[str, Any], str, Any]] = {  # the report, its text,
     "sure": ({"confidence": 62, "answerable": True, "answer": "1912"}, "62\n1912", ("answered", 62)),
     "in doubt": ({"confidence": 42, "answerable": True, "answer": LIN}, f"42\n{LIN}", ("doubt", 42)),
     "a decline": ({"confidence": 0, "answerable": False, "answer": ""}, "0\nunanswerable", ("sentinel", 0)),
-    "an unsure decline": ({"confidence": 9, "answerable": False, "answer": ""}, "9\nunanswerable", ("sentinel", 9)),
     "no number": ({"confidence": "low", "answerable": True, "answer": LIN}, LIN, ("answered", None)),
     "a prospect alone": ({"prospect": 80, "answerable": True, "answer": LIN}, LIN, ("answered", None)),
 }
 
 
 @pytest.mark.parametrize("name", REPORTS)
-def test_a_report_with_one_number_is_judged_by_it(name: str) -> None:
+def test_report_with_one_number(name: str) -> None:
     report, text, judged = REPORTS[name]
     assert text_of([report], "", tally=MessageTally(whole=True), refusal="unanswerable", form=Form(numbers=1)) == text
     gate = GradedGate(doubt_below=50, numbers=1)

@@ -41,7 +41,7 @@ def read(stored: StoredDocuments, source: Any = "minutes", key: str = "source") 
     return document.page_content
 
 
-def test_faiss_that_was_saved_and_loaded_is_read_in_the_order_of_adding(faiss: Any, tmp_path: Path) -> None:
+def test_faiss_saved_and_loaded(faiss: Any, tmp_path: Path) -> None:
     unplaced = [Piece(piece.text) for piece in PIECES]
     ids = faiss.add([*unplaced[:10], Piece("in between"), *unplaced[10:]])
     faiss.delete(ids[10:11])
@@ -52,7 +52,7 @@ def test_faiss_that_was_saved_and_loaded_is_read_in_the_order_of_adding(faiss: A
     assert "".join(read(StoredDocuments(again, filter={})).split()) == "".join(text_of(PIECES).split())
 
 
-def test_a_faiss_index_is_walked_once_and_reads_what_was_added_deleted_and_merged_since(faiss: Any) -> None:
+def test_faiss_reads_what_was_changed_since(faiss: Any) -> None:
     ids = faiss.add(PIECES[:10])
     stored, looked = StoredDocuments(faiss.vectorstore, filter={}), list[str]()
     search = faiss.vectorstore.docstore.search
@@ -84,45 +84,38 @@ class _North:
         return await _north(about)
 
 
-@pytest.mark.parametrize("wrong", [_north, partial(_north), _North()], ids=["function", "partial", "object"])
-def test_an_async_filter_whose_coroutine_would_let_all_through_is_refused(faiss: Any, wrong: Any) -> None:
-    for vectorstore in (faiss.vectorstore, InMemoryVectorStore(HashEmbeddings())):
-        with pytest.raises(ConfigurationError, match=r"takes a .*sync callable .*, not an async"):
-            StoredDocuments(vectorstore, filter=wrong)
-
-
-def test_an_operator_that_faiss_does_not_know_is_refused_at_once(faiss: Any) -> None:
+def test_faiss_refuses_filters_that_it_cannot_apply(faiss: Any) -> None:
+    """The coroutine of an async filter would let all through."""
+    for wrong in (_north, partial(_north), _North()):
+        for vectorstore in (faiss.vectorstore, InMemoryVectorStore(HashEmbeddings())):
+            with pytest.raises(ConfigurationError, match=r"takes a .*sync callable .*, not an async"):
+                StoredDocuments(vectorstore, filter=wrong)
     with pytest.raises(ConfigurationError, match="FAISS cannot use this filter"):
         StoredDocuments(faiss.vectorstore, filter={"$near": [{"tenant": "north"}]})
 
 
-def test_a_dict_as_filter_of_faiss_is_refused_where_its_test_has_changed(
-    faiss: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_faiss_refuses_a_dict_where_its_test_has_changed(faiss: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(type(faiss.vectorstore), "_create_filter_func")
     with pytest.raises(ConfigurationError, match=r"use 0\.4"):
         StoredDocuments(faiss.vectorstore, filter={"tenant": "north"})
 
 
-@pytest.mark.parametrize("key", ["file.name", "my key", "é", "a-b", "x[0]", "two\nlines", "it's"])
-def test_a_key_that_qdrant_reads_as_a_path_is_quoted(qdrant: Any, key: str) -> None:
-    qdrant.vectorstore.add_texts([PIECES[0].text], [{key: "minutes"}])
-    assert read(StoredDocuments(qdrant.vectorstore, source_key=key), key=key) == PIECES[0].text
+def test_qdrant_quotes_keys_or_refuses_them(qdrant: Any) -> None:
+    for key in ("file.name", "my key", "é", "a-b", "x[0]", "two\nlines", "it's"):
+        qdrant.vectorstore.add_texts([PIECES[0].text], [{key: "minutes"}])
+        assert read(StoredDocuments(qdrant.vectorstore, source_key=key), key=key) == PIECES[0].text
+    for key in ('q"k', "q\\k"):
+        with pytest.raises(ConfigurationError, match="has a quote or a backslash in it"):
+            read(StoredDocuments(qdrant.vectorstore, source_key=key), key=key)
 
 
-@pytest.mark.parametrize("key", ['q"k', "q\\k"])
-def test_a_key_that_qdrant_cannot_name_is_refused(qdrant: Any, key: str) -> None:
-    with pytest.raises(ConfigurationError, match="has a quote or a backslash in it"):
-        read(StoredDocuments(qdrant.vectorstore, source_key=key), key=key)
-
-
-def test_a_source_within_a_list_of_sources_is_another_one(qdrant: Any) -> None:
+def test_qdrant_source_within_a_list_is_another(qdrant: Any) -> None:
     qdrant.vectorstore.add_texts(["Of both."], [{"source": ["minutes", "agenda"]}])
     with pytest.raises(DocumentNotFoundError):
         read(StoredDocuments(qdrant.vectorstore))
 
 
-def test_another_client_with_the_same_rights_reads_the_same_collection() -> None:
+def test_qdrant_collection_of_clients() -> None:
     pytest.importorskip("qdrant_client")
     from qdrant_client import QdrantClient  # noqa: PLC0415
 
@@ -142,31 +135,26 @@ def test_another_client_with_the_same_rights_reads_the_same_collection() -> None
     assert collection_of(client(location=":memory:"), "chunks") != collection_of(client(location=":memory:"), "chunks")
 
 
-@pytest.mark.parametrize("rows", [1, 7])
-def test_a_document_is_complete_however_many_rows_a_page_has(
-    qdrant: Any, rows: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("selfroute.stores.qdrant.LOCAL_PAGE", rows)
+def test_qdrant_document_is_complete_on_any_pages(qdrant: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     qdrant.add(PIECES)
-    assert qdrant.reader().read(PIECES[0]).text == text_of(PIECES)
+    for rows in (1, 7):
+        monkeypatch.setattr("selfroute.stores.qdrant.LOCAL_PAGE", rows)
+        assert qdrant.reader().read(PIECES[0]).text == text_of(PIECES)
 
 
-@pytest.mark.parametrize("argument", [{"offset": 1}, {"timeout": 3}, {"search_params": None}], ids=repr)
-def test_a_search_argument_of_qdrant_that_hides_nothing_needs_no_filter(qdrant: Any, argument: dict[str, Any]) -> None:
+def test_qdrant_search_arguments_that_may_hide_chunks_need_a_filter(qdrant: Any) -> None:
     qdrant.add(PIECES)
-    retriever = qdrant.vectorstore.as_retriever(search_kwargs={"k": 3, **argument})
-    passages = retriever.invoke("?")
-    (document,) = StoredDocuments(qdrant.vectorstore).behind(retriever, {})({"input": "?", "retrieved": passages})
-    assert document.page_content == text_of(PIECES)
-
-
-def test_an_argument_that_leaves_out_shards_needs_a_filter(qdrant: Any) -> None:
+    for argument in ({"offset": 1}, {"timeout": 3}, {"search_params": None}):
+        retriever = qdrant.vectorstore.as_retriever(search_kwargs={"k": 3, **argument})
+        given = {"input": "?", "retrieved": retriever.invoke("?")}
+        (document,) = StoredDocuments(qdrant.vectorstore).behind(retriever, {})(given)
+        assert document.page_content == text_of(PIECES)
     retriever = qdrant.vectorstore.as_retriever(search_kwargs={"k": 3, "shard_key_selector": "north"})
     with pytest.raises(ConfigurationError, match="shard_key_selector, which may hide chunks"):
         StoredDocuments(qdrant.vectorstore).behind(retriever, {})
 
 
-def test_an_index_is_asked_by_the_name_that_qdrant_has_indexed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_qdrant_index_is_asked_by_its_indexed_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("llama_index.vector_stores.qdrant")
     from llama_index.vector_stores.qdrant.base import DOCUMENT_ID_KEY  # noqa: PLC0415
 
@@ -185,7 +173,7 @@ def test_an_index_is_asked_by_the_name_that_qdrant_has_indexed(tmp_path: Path, m
     assert set(asked) == {DOCUMENT_ID_KEY}
 
 
-def test_an_index_of_only_an_async_client_says_what_to_pass() -> None:
+def test_qdrant_index_of_an_async_client_alone() -> None:
     pytest.importorskip("llama_index.vector_stores.qdrant")
     from llama_index.core import VectorStoreIndex  # noqa: PLC0415
     from llama_index.core.schema import NodeWithScore, QueryBundle  # noqa: PLC0415

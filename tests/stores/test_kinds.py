@@ -20,9 +20,7 @@ def of(package: str, name: str, base: type = object) -> type:
 
 @every_kind
 @pytest.mark.parametrize("module", ["", ".base"])
-def test_a_class_and_those_derived_from_it_are_of_its_kind(
-    package: str, name: str, kinds: dict[Any, Any], module: str
-) -> None:
+def test_kind_of_a_class_and_those_derived_from_it(package: str, name: str, kinds: dict[Any, Any], module: str) -> None:
     known = of(package + module, name)
     assert kind_of(known(), kinds) == (known, kinds[package, name])
     assert kind_of(of("app", "Theirs", known)(), kinds) == (known, kinds[package, name])
@@ -30,8 +28,6 @@ def test_a_class_and_those_derived_from_it_are_of_its_kind(
 
 @every_kind
 @pytest.mark.parametrize("elsewhere", ["app.stores", "{}_aws.stores", "my.{}", "{}s"])
-def test_a_class_of_the_same_name_from_elsewhere_is_not_taken_for_the_store(
-    package: str, name: str, kinds: dict[Any, Any], elsewhere: str
-) -> None:
+def test_kind_of_no_namesake(package: str, name: str, kinds: dict[Any, Any], elsewhere: str) -> None:
     assert kind_of(of(elsewhere.format(package), name)(), kinds) is None
     assert kind_of(of(package, f"My{name}")(), kinds) is None

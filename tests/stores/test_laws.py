@@ -78,7 +78,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Case]:
     opened.close()
 
 
-def test_a_document_is_read_word_for_word_whatever_the_order_of_its_chunks(store: Case) -> None:
+def test_store_reads_word_for_word(store: Case) -> None:
     pieces = cut(numbered("minutes", 40))
     shuffled = random.Random(7).sample(pieces, len(pieces))  # noqa: S311
     store.add([*shuffled, *cut(numbered("another"), source="another")])
@@ -87,7 +87,7 @@ def test_a_document_is_read_word_for_word_whatever_the_order_of_its_chunks(store
 
 
 @pytest.mark.parametrize("mode", ["sync", "async"])
-def test_the_two_lines_of_the_readme_lead_to_a_routed_answer(store: Case, mode: str) -> None:
+def test_store_behind_a_routed_answer(store: Case, mode: str) -> None:
     pieces = cut(numbered("minutes"))
     store.add(pieces)
     routed = store.routed(mode)
@@ -96,7 +96,7 @@ def test_the_two_lines_of_the_readme_lead_to_a_routed_answer(store: Case, mode: 
 
 
 @pytest.mark.parametrize("mode", ["sync", "async"])
-def test_the_filter_of_an_engine_holds_on_both_steps(store: Case, mode: str) -> None:
+def test_store_filter_holds_on_both_steps(store: Case, mode: str) -> None:
     ours = cut(numbered("ours"), tenant="north")
     store.add([*cut(numbered("theirs"), tenant="south"), *ours])
     for name, condition in store.filters("north").items():
@@ -105,7 +105,7 @@ def test_the_filter_of_an_engine_holds_on_both_steps(store: Case, mode: str) -> 
         assert "theirs" not in routed.prompt, name
 
 
-def test_two_tenants_with_one_source_name_read_their_own_text(store: Case) -> None:
+def test_store_of_two_tenants(store: Case) -> None:
     texts = {tenant: cut(numbered(tenant), tenant=tenant) for tenant in ("north", "south")}
     mixed = [piece for pair in zip(*texts.values(), strict=False) for piece in pair]
     store.add([*mixed, *(piece for pieces in texts.values() for piece in pieces if piece not in mixed)])
@@ -117,7 +117,7 @@ def test_two_tenants_with_one_source_name_read_their_own_text(store: Case) -> No
                 assert read.text == text_of(pieces), (tenant, name, list(way))
 
 
-def test_a_document_behind_the_wall_is_not_there(store: Case) -> None:
+def test_store_hides_what_is_behind_the_wall(store: Case) -> None:
     pieces = cut(numbered("theirs"), source="theirs", tenant="south")
     store.add([*pieces, *cut(numbered("ours"), source="ours", tenant="north")])
     for condition in store.filters("north").values():
@@ -126,7 +126,7 @@ def test_a_document_behind_the_wall_is_not_there(store: Case) -> None:
             reader.read(pieces[0])
 
 
-def test_a_hostile_source_names_its_own_document_and_no_other(store: Case) -> None:
+def test_store_of_hostile_sources(store: Case) -> None:
     texts = {source: cut(numbered(f"number {n}", 3), source=source) for n, source in enumerate(HOSTILE)}
     theirs = [Piece(f"theirs {n}", source, "south", 500) for n, source in enumerate(HOSTILE)]
     store.add([*(piece for pieces in texts.values() for piece in pieces), *theirs])
@@ -144,7 +144,7 @@ def test_a_hostile_source_names_its_own_document_and_no_other(store: Case) -> No
 
 
 @pytest.mark.parametrize("store", _cases(kind for kind in CASES if kind.typed), indirect=True)
-def test_a_number_names_another_document_than_its_digits(store: Case) -> None:
+def test_store_tells_numbers_from_digits(store: Case) -> None:
     for number in (7, 7.5):
         texts = {source: cut(numbered(f"{source!r}", 3), source=source) for source in (number, str(number))}
         for source, pieces in texts.items():
@@ -154,7 +154,7 @@ def test_a_number_names_another_document_than_its_digits(store: Case) -> None:
 
 @pytest.mark.matrix
 @pytest.mark.timeout(600)
-def test_a_document_of_many_chunks_is_complete_and_in_order(store: Case) -> None:
+def test_store_of_many_chunks(store: Case) -> None:
     text = "".join(f"{n:05d} fills a line to forty characters.\n" for n in range(store.many))
     pieces = cut(text, size=len(text) // store.many)
     assert len(pieces) == store.many
@@ -166,7 +166,7 @@ def test_a_document_of_many_chunks_is_complete_and_in_order(store: Case) -> None
     assert read.text == text
 
 
-def test_deleted_chunks_are_missing_and_come_back_when_they_are_added_again(store: Case) -> None:
+def test_store_after_deleting_and_adding(store: Case) -> None:
     pieces = cut(numbered("minutes", 30))
     ids = store.add(pieces)
     reader, middle = store.reader(), slice(8, 12)
@@ -180,7 +180,7 @@ def test_deleted_chunks_are_missing_and_come_back_when_they_are_added_again(stor
     assert (again.text, again.label["gaps"]) == (text_of(pieces), [])
 
 
-def test_eight_threads_read_what_one_reads(store: Case) -> None:
+def test_store_in_threads(store: Case) -> None:
     texts = {f"minutes {n}": cut(numbered(f"minutes {n}", 20), source=f"minutes {n}") for n in range(8)}
     store.add([piece for pieces in texts.values() for piece in pieces])
     reader = store.reader()
@@ -189,9 +189,7 @@ def test_eight_threads_read_what_one_reads(store: Case) -> None:
     assert found == [text_of(pieces) for pieces in texts.values()] * 4
 
 
-def test_chunks_with_neither_offsets_nor_numbers_are_joined_only_where_the_store_keeps_their_order(
-    store: Case,
-) -> None:
+def test_store_of_chunks_without_places(store: Case) -> None:
     pieces = [Piece(piece.text.strip()) for piece in cut(numbered("minutes", 20))]
     store.add(pieces)
     if store.ordered:
@@ -204,7 +202,7 @@ def test_chunks_with_neither_offsets_nor_numbers_are_joined_only_where_the_store
 
 
 @pytest.mark.parametrize("store", _cases(kind for kind in CASES if kind.not_filters), indirect=True)
-def test_a_filter_of_another_store_is_refused_with_what_this_one_takes(store: Case) -> None:
+def test_store_refuses_another_stores_filter(store: Case) -> None:
     store.add([piece := Piece("Line.")])
     for wrong in (7, ["tenant == 'north'"], *store.not_filters):
         with pytest.raises(ConfigurationError, match=r"takes a .* as filter.*, not a "):
@@ -220,7 +218,7 @@ COPIES: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("how", COPIES)
-def test_a_copy_reads_what_it_was_copied_from_or_is_refused_by_the_name_of_its_part(store: Case, how: str) -> None:
+def test_store_copied(store: Case, how: str) -> None:
     pieces = cut(numbered("minutes"))
     store.add(pieces)
     reader = store.reader()

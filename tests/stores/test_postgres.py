@@ -63,7 +63,7 @@ def _async_engine(driver: str = "psycopg") -> Any:
 
 
 @a_case
-def test_nothing_in_a_name_or_a_filter_is_run(opened: Callable[[type[Case]], Any], kind: type[Case]) -> None:
+def test_postgres_runs_nothing_in_data(opened: Callable[[type[Case]], Any], kind: type[Case]) -> None:
     case = opened(kind)
     pieces = cut(numbered("minutes"), source=INJECTION, tenant=INJECTION)
     case.add([*pieces, *cut(numbered("others"), source="others", tenant="north")])
@@ -74,7 +74,7 @@ def test_nothing_in_a_name_or_a_filter_is_run(opened: Callable[[type[Case]], Any
 
 
 @a_langchain_case
-def test_any_key_can_name_documents(opened: Callable[[type[Case]], Any], kind: type[Case]) -> None:
+def test_postgres_keys_are_data(opened: Callable[[type[Case]], Any], kind: type[Case]) -> None:
     vectorstore = opened(kind).vectorstore
     vectorstore.add_documents([Document(f"Line {key}.", metadata={key: "minutes"}) for key in KEYS])
     for key in KEYS:
@@ -83,9 +83,7 @@ def test_any_key_can_name_documents(opened: Callable[[type[Case]], Any], kind: t
 
 
 @a_langchain_case
-def test_numbers_and_their_digits_name_different_documents(
-    opened: Callable[[type[Case]], Any], kind: type[Case]
-) -> None:
+def test_postgres_tells_numbers_from_digits(opened: Callable[[type[Case]], Any], kind: type[Case]) -> None:
     vectorstore = opened(kind).vectorstore
     sources = [each for number in (7, 7.5, 8.0, -1.5e-7, 1e22, 10**20, True) for each in (number, str(number))]
     vectorstore.add_documents([Document(repr(source), metadata={"source": source}) for source in sources])
@@ -131,9 +129,7 @@ HELD: tuple[dict[str, Any], ...] = (
 
 
 @a_langchain_case
-def test_a_document_has_the_chunks_that_a_search_with_the_filter_can_find(
-    opened: Callable[[type[Case]], Any], kind: type[Case]
-) -> None:
+def test_postgres_filters_as_its_search(opened: Callable[[type[Case]], Any], kind: type[Case]) -> None:
     vectorstore = opened(kind).vectorstore
     vectorstore.add_documents(
         [
@@ -187,7 +183,7 @@ LLAMAINDEX_FILTERS: tuple[MetadataFilters, ...] = (
 TAGGED = (*HELD[:-1], {"tenant": "north", "tags": ["a", "b"]}, {"tenant": "south", "tags": "a,b"}, {"tags": ["c"]})
 
 
-def test_a_document_has_the_nodes_that_a_search_with_the_filters_can_find(
+def test_postgres_filters_nodes_as_its_search(
     opened: Callable[[type[Case]], Any],
 ) -> None:
     store = opened(PostgresCase).store
@@ -211,57 +207,44 @@ def _node(text: str, metadata: dict[str, Any], document: str = "minutes") -> Tex
 
 
 NORTH_ONLY = {"tenant": "north"}
-EMPTY_PARTS: dict[str, Any] = {
-    "in and": {"$and": [{}, NORTH_ONLY]},
-    "in or": {"$and": [{"$or": [{}, {"tenant": "south"}]}, NORTH_ONLY]},
-    "nested": {"$and": [{"$and": [{}, NORTH_ONLY]}, {"$and": [{}]}]},
-}
+EMPTY_PARTS: tuple[Any, ...] = (
+    {"$and": [{}, NORTH_ONLY]},
+    {"$and": [{"$or": [{}, {"tenant": "south"}]}, NORTH_ONLY]},
+    {"$and": [{"$and": [{}, NORTH_ONLY]}, {"$and": [{}]}]},
+)
+REFUSED: tuple[Any, ...] = (
+    {"tenant": {"$near": "north"}},
+    {"$or": [None, {"tenant": "north"}]},
+    {1: "north"},
+    {"$and": {"tenant": "north"}},
+    {"tenant": {"$gt": "a", "$lt": "z"}},
+)
 
 
 @a_langchain_case
-@pytest.mark.parametrize("name", EMPTY_PARTS)
-def test_an_empty_part_of_a_filter_hides_nothing(
-    opened: Callable[[type[Case]], Any], kind: type[Case], name: str
-) -> None:
+def test_postgres_filters_with_empty_parts_or_refused(opened: Callable[[type[Case]], Any], kind: type[Case]) -> None:
     case = opened(kind)
     pieces = cut(numbered("ours"))
     case.add([*pieces, *cut(numbered("theirs"), tenant="south")])
-    assert case.reader(declared=EMPTY_PARTS[name]).read(pieces[0]).text == text_of(pieces)
+    for condition in EMPTY_PARTS:
+        assert case.reader(declared=condition).read(pieces[0]).text == text_of(pieces), condition
+    for condition in REFUSED:
+        with pytest.raises(ConfigurationError, match="does not take the filter"):
+            case.reader(declared=condition).read(pieces[0])
 
 
-REFUSED: dict[str, Any] = {
-    "operator": {"tenant": {"$near": "north"}},
-    "nothing": {"$or": [None, {"tenant": "north"}]},
-    "key": {1: "north"},
-    "not a list": {"$and": {"tenant": "north"}},
-    "not one operator": {"tenant": {"$gt": "a", "$lt": "z"}},
-}
+def test_postgres_nodes_refuse_filters_and_are_read_once(opened: Callable[[type[Case]], Any]) -> None:
+    case, node = opened(PostgresCase), _node("Line.", {})
+    for _ in range(2):
+        case.store.add([node])
+    listed = case.reader().stored._store
+    assert [each.node_id for each in listed.nodes("minutes", ())] == listed.ids("minutes", ()) == [node.node_id]
+    for filters in (_of(NORTH, condition=FilterCondition.NOT), _of(_one(None)), _of(_one(7, FilterOperator.IN))):
+        with pytest.raises(ConfigurationError, match="PGVectorStore cannot"):
+            case.reader(declared=filters).read(Piece("Line."))
 
 
-@a_langchain_case
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_is_no_filter_of_the_store_is_refused(
-    opened: Callable[[type[Case]], Any], kind: type[Case], name: str
-) -> None:
-    case = opened(kind)
-    case.add([piece := Piece("Line.")])
-    with pytest.raises(ConfigurationError, match="does not take the filter"):
-        case.reader(declared=REFUSED[name]).read(piece)
-
-
-@pytest.mark.parametrize(
-    "filters",
-    [_of(NORTH, condition=FilterCondition.NOT), _of(_one(None)), _of(_one(7, FilterOperator.IN))],
-    ids=["not", "no value", "no list"],
-)
-def test_filters_that_no_search_takes_are_refused(opened: Callable[[type[Case]], Any], filters: Any) -> None:
-    case = opened(PostgresCase)
-    case.add([piece := Piece("Line.")])
-    with pytest.raises(ConfigurationError, match="PGVectorStore cannot"):
-        case.reader(declared=filters).read(piece)
-
-
-def test_a_deleted_collection_holds_no_document(opened: Callable[[type[Case]], Any]) -> None:
+def test_postgres_after_deleting_a_collection(opened: Callable[[type[Case]], Any]) -> None:
     case, other = opened(PGVectorCase), opened(PGVectorCase)
     for each in (case, other):
         each.add([piece := Piece("Line.")])
@@ -273,7 +256,7 @@ def test_a_deleted_collection_holds_no_document(opened: Callable[[type[Case]], A
 
 
 @a_case
-def test_a_store_on_other_connections_is_another_one(opened: Callable[[type[Case]], Any], kind: type[Case]) -> None:
+def test_postgres_on_other_connections_is_another(opened: Callable[[type[Case]], Any], kind: type[Case]) -> None:
     """Connections to one address may see different schemas."""
     case, same = opened(kind), opened(kind)
     pieces = [Piece("Line 1.", tenant="north"), Piece("Line 2.", tenant="south")]
@@ -294,7 +277,7 @@ def test_a_store_on_other_connections_is_another_one(opened: Callable[[type[Case
         elsewhere.read(pieces[0])
 
 
-def test_a_function_for_queries_may_hide_more_than_filters(opened: Callable[[type[Case]], Any]) -> None:
+def test_postgres_function_for_queries_may_hide_more(opened: Callable[[type[Case]], Any]) -> None:
     case = opened(PostgresCase)
     pieces = [Piece("Line 1.", tenant="north"), Piece("Line 2.", tenant="south")]
     case.add(pieces)
@@ -304,16 +287,7 @@ def test_a_function_for_queries_may_hide_more_than_filters(opened: Callable[[typ
         case.reader().read(pieces[0])
 
 
-def test_a_node_that_was_added_twice_is_read_once(opened: Callable[[type[Case]], Any]) -> None:
-    case = opened(PostgresCase)
-    node = _node("Line.", {})
-    case.store.add([node])
-    case.store.add([node])
-    listed = case.reader().stored._store
-    assert [each.node_id for each in listed.nodes("minutes", ())] == listed.ids("minutes", ()) == [node.node_id]
-
-
-def test_a_table_without_json_is_read_by_its_columns(opened: Callable[[type[Case]], Any]) -> None:
+def test_postgres_metadata_in_columns(opened: Callable[[type[Case]], Any]) -> None:
     engine, table = opened(PGVectorStoreCase)._engine, in_postgres.a_name()
     kinds = {"number": "BIGINT", "Odd Name": "VARCHAR(9)", "select": "TEXT"}
     columns = [langchain_postgres.Column(*each) for each in kinds.items()]
@@ -325,12 +299,16 @@ def test_a_table_without_json_is_read_by_its_columns(opened: Callable[[type[Case
         assert read(StoredDocuments(vectorstore, source_key=key, filter={}), source, key=key) == "Line."
     with pytest.raises(ConfigurationError, match="no column 'source'"):
         read(StoredDocuments(vectorstore, filter={}), "a")
+    vectorstore = opened(PGVectorStoreColumnsCase).vectorstore
+    metadata = {"source": "minutes", "tenant": None, "start_index": 0, "page": 3}
+    vectorstore.add_documents([Document("Line.", metadata=metadata)])
+    (found,) = vectorstore.similarity_search("Line.", k=1)
+    (chunk,) = StoredDocuments(vectorstore)._store.chunks("source", "minutes", [])
+    assert (chunk.id, chunk.text, dict(chunk.metadata)) == (found.id, found.page_content, found.metadata)
 
 
 @pytest.mark.parametrize("within_loop", [False, True], ids=["no loop", "in a loop"])
-def test_an_async_store_is_read_with_a_loop_running_or_not(
-    opened: Callable[[type[Case]], Any], within_loop: bool
-) -> None:
+def test_postgres_async_store(opened: Callable[[type[Case]], Any], within_loop: bool) -> None:
     case = opened(PGVectorCase)
     case.add(pieces := cut(numbered("minutes")))
     other = case.in_async_mode()
@@ -347,7 +325,7 @@ def test_an_async_store_is_read_with_a_loop_running_or_not(
 
 
 @pytest.mark.parametrize("kind", ["no loop", "this loop", "async store"])
-def test_an_engine_made_from_another_one_is_read(opened: Callable[[type[Case]], Any], kind: str) -> None:
+def test_postgres_engine_made_from_another(opened: Callable[[type[Case]], Any], kind: str) -> None:
     case = opened(PGVectorStoreCase)
     case.add(pieces := cut(numbered("minutes")))
 
@@ -382,7 +360,7 @@ def _choose_at_begin(connection: Any) -> None:
 @pytest.mark.parametrize(
     ("event", "listener"), [("connect", _choose_at_connect), ("begin", _choose_at_begin)], ids=["connect", "begin"]
 )
-def test_the_listeners_of_an_async_engine_still_say_which_schema_is_read(
+def test_postgres_listeners_choose_the_schema(
     opened: Callable[[type[Case]], Any], event: str, listener: Callable[..., None]
 ) -> None:
     case, schema = opened(PGVectorCase), in_postgres.a_name()
@@ -419,7 +397,7 @@ CHANGED = (
 
 
 @pytest.mark.parametrize(("kind", "part", "versions"), CHANGED, ids=lambda value: getattr(value, "name", None))
-def test_where_a_package_has_changed_the_error_names_the_versions_that_are_supported(
+def test_postgres_names_supported_versions(
     opened: Callable[[type[Case]], Any], monkeypatch: pytest.MonkeyPatch, kind: type[Case], part: str, versions: str
 ) -> None:
     case = opened(kind)
@@ -429,12 +407,3 @@ def test_where_a_package_has_changed_the_error_names_the_versions_that_are_suppo
     monkeypatch.delattr(store if part in vars(store) else type(store), part)
     with pytest.raises(ConfigurationError, match=versions):
         reader.read(piece)
-
-
-def test_metadata_in_columns_are_told_from_those_in_json(opened: Callable[[type[Case]], Any]) -> None:
-    vectorstore = opened(PGVectorStoreColumnsCase).vectorstore
-    metadata = {"source": "minutes", "tenant": None, "start_index": 0, "page": 3}
-    vectorstore.add_documents([Document("Line.", metadata=metadata)])
-    (found,) = vectorstore.similarity_search("Line.", k=1)
-    (chunk,) = StoredDocuments(vectorstore)._store.chunks("source", "minutes", [])
-    assert (chunk.id, chunk.text, dict(chunk.metadata)) == (found.id, found.page_content, found.metadata)

@@ -29,7 +29,6 @@ def ruled(verdict: Verdict, *, go: bool) -> Verdict:
 ENDS: dict[str, tuple[Sequence[Decided], tuple[Any, ...]]] = {
     "nothing decided": ([], (None, None, None, None)),
     "answered": ([Decided("rag", ANSWERED)], ("rag", False, False, False)),
-    "declined": ([Decided("long_context", DECLINED)], ("long_context", True, False, False)),
     "nothing found": ([Decided("long_context", NO_PASSAGES)], ("long_context", True, False, False)),
     "started there": ([Decided("long_context", STARTED)], ("long_context", False, False, False)),
     "started, stopped": ([Decided("rag", ruled(STARTED, go=False))], ("rag", False, False, True)),

@@ -80,9 +80,7 @@ OF_ANTHROPIC = {
 GOLDEN: dict[str, tuple[Any, dict[str, Any], tuple[int, int, int, bool, str | None]]] = {
     "lc: sound": (in_langchain, lc(), (30, 2, 0, False, "0.000032")),
     "lc: nothing": (in_langchain, {}, (78, 2, 0, True, "0.0000704")),
-    "lc: None": (in_langchain, lc(None, None), (78, 2, 0, True, "0.0000704")),
     "lc: zeros": (in_langchain, lc(0, 0), (78, 2, 0, True, "0.0000704")),
-    "lc: negative": (in_langchain, lc(-5), (78, 2, 0, True, "0.0000704")),
     "lc: text": (in_langchain, lc("30"), (30, 2, 0, False, "0.000032")),
     "lc: no number": (in_langchain, lc(30, "many"), (30, 0, 0, False, "0.000024")),
     "lc: a fraction": (in_langchain, lc(30.0), (30, 2, 0, False, "0.000032")),
@@ -93,34 +91,16 @@ GOLDEN: dict[str, tuple[Any, dict[str, Any], tuple[int, int, int, bool, str | No
         lc(input_token_details={"cache_read": 99}),
         (30, 2, 99, False, "0.0000104"),
     ),
-    "lc: cached, as text": (in_langchain, lc(input_token_details={"cache_read": "4"}), (30, 2, 4, False, "0.00002912")),
     "lc: details in a list": (in_langchain, lc(input_token_details=[1]), (30, 2, 0, False, "0.000032")),
     "lc: written": (in_langchain, kept(cache_creation=MILLION), (1_000_000, 0, 0, False, "1.00")),
-    "lc: kept an hour, instead of the sum": (
-        in_langchain,
-        kept(cache_creation=0, ephemeral_1h_input_tokens=MILLION),
-        (1_000_000, 0, 0, False, "1.60"),
-    ),
     "lc: kept an hour, beside the sum": (
         in_langchain,
         kept(cache_creation=MILLION, ephemeral_1h_input_tokens=MILLION),
         (1_000_000, 0, 0, False, "1.60"),
     ),
-    "lc: kept an hour, alone": (
-        in_langchain,
-        kept(ephemeral_1h_input_tokens=MILLION),
-        (1_000_000, 0, 0, False, "1.60"),
-    ),
     "lc: a name that is a number": (in_langchain, lc(about={"model_name": 5}), (30, 2, 0, False, None)),
-    "lc: a provider that is a dict": (
-        in_langchain,
-        lc(about={"model_name": ["a"], "model_provider": {"b": 1}}),
-        (30, 2, 0, False, None),
-    ),
     "li: sound": (in_llamaindex, li(), (30, 2, 0, False, "0.000032")),
     "li: nothing": (in_llamaindex, {}, (78, 2, 0, True, "0.0000704")),
-    "li: text": (in_llamaindex, li("30", "2"), (30, 2, 0, False, "0.000032")),
-    "li: negative": (in_llamaindex, li(-5), (78, 2, 0, True, "0.0000704")),
     "li: OpenAI's": (
         in_llamaindex,
         li(usage={"prompt_tokens_details": {"cached_tokens": "4"}}),
@@ -215,17 +195,14 @@ READ = {
 }  # length, tokens, prompt
 SAVINGS: dict[str, tuple[dict[str, Any], int | None]] = {  # what is asked, and `long_context_only`
     "not read": ({"sizes": {"c": 20_000}}, 5_025),
-    "not read, two": ({"sizes": {"c": 300, "d": 200}}, 150),
     "not known": ({"sizes": None}, None),
     "nothing": ({"sizes": {}, "prompt": NO_PROMPT}, 0),
     "without a draft": ({"sizes": {"c": 400}, "prompt": NO_PROMPT}, 100),
     "more than fits": ({"sizes": {"c": 20_000}, "room": 1_000}, 1_025),
-    "less than fits": ({"sizes": {"c": 400}, "room": 1_000}, 125),
     "read": ({"sizes": {"a": 20_000}}, 20_100),
     "read by another model": ({"sizes": {"a": 20_000}, "model": OTHER}, 5_025),
     "read, with what stood around it": ({"sizes": {"b": 100}}, 50),
     "read, and it has grown": ({"sizes": {"b": 100_000}}, 25_025),
-    "read and not read": ({"sizes": {"a": 20_000, "c": 20_000}}, 25_062),
 }
 
 

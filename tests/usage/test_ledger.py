@@ -5,17 +5,23 @@ from __future__ import annotations
 import json
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+import langchain_selfroute
+import llamaindex_selfroute
 from lanes import examples
+from langchain_parts import a_chain
+from llamaindex_parts import an_engine
+from scenarios import QUESTION
+from selfroute.errors import InputError
 from selfroute.usage import Cost, StepUsage, Usage
 from selfroute.usage import totals as sums
 from selfroute.usage.counts import STEPS, Entry
@@ -85,39 +91,6 @@ def steps_of(entries: Iterable[Entry], step: str) -> list[StepUsage]:
 
 @examples(60)
 @given(ENTRIES)
-def test_ledger_tokens(entries: list[Entry]) -> None:
-    tokens = added(entries).to_dict()["tokens"]
-    for step in STEPS:
-        all_of = steps_of(entries, step)
-        assert tokens[step] == {
-            "input_tokens": sum(one.input_tokens for one in all_of),
-            "output_tokens": sum(one.output_tokens for one in all_of),
-            "cached_tokens": sum(one.cached_tokens for one in all_of),
-            "estimated_tokens": sum(one.total_tokens for one in all_of if one.estimated),
-            "total_tokens": sum(one.total_tokens for one in all_of),
-        }
-    assert tokens["total_tokens"] == sum(entry.usage.total_tokens for entry in entries)
-
-
-@examples(60)
-@given(ENTRIES)
-def test_ledger_queries(entries: list[Entry]) -> None:
-    figures = added(entries).to_dict()
-    queries = [entry for entry in entries if entry.outcome != "failed"]
-    failed = [entry.error for entry in entries if entry.outcome == "failed"]
-    assert figures["queries"] == len(queries)
-    assert figures["routes"] == {route: sum(entry.route == route for entry in queries) for route in STEPS}
-    assert figures["declined"] == sum(entry.declined is True for entry in queries)
-    assert figures["doubted"] == sum(entry.doubted is True for entry in queries)
-    assert figures["stopped"] == sum(entry.stopped is True for entry in queries)
-    assert figures["unanswerable"] == sum(entry.answerable is False and not entry.stopped for entry in queries)
-    assert figures["left"] == sum(entry.outcome == "left" for entry in queries)
-    assert figures["failed"] == len(failed)
-    assert figures["errors"] == {error: failed.count(error) for error in failed}
-
-
-@examples(60)
-@given(ENTRIES)
 def test_ledger_savings(entries: list[Entry]) -> None:
     answered = [entry.usage for entry in entries if entry.outcome == "answered"]
     figures = added(entries).to_dict()
@@ -150,18 +123,6 @@ def test_ledger_savings(entries: list[Entry]) -> None:
     else:
         assert compared["saved"] is None
         assert compared["saved_range"] == {"nothing_cached": None, "all_warm": None}
-
-
-@examples(60)
-@given(ENTRIES)
-def test_ledger_models(entries: list[Entry]) -> None:
-    figures = added(entries).to_dict()["models"]
-    assert set(figures) == {name for entry in entries for name in entry.models}
-    for name, told in figures.items():
-        parts = [entry.models[name] for entry in entries if name in entry.models]
-        for key in ("input_tokens", "cached_tokens", "cache_write_tokens"):
-            assert told[key] == sum(getattr(part, key) for part in parts)
-        assert told["hit_rate"] == (told["cached_tokens"] / told["input_tokens"] if told["input_tokens"] else None)
 
 
 def test_ledger_models_are_bounded() -> None:
@@ -270,44 +231,6 @@ def test_ledger_add_within_add() -> None:
     assert (figures["queries"], figures["errors"]) == (1, {"TimeoutError": 1})
 
 
-def test_ledger_table_without_prices() -> None:
-    missing = Cost(None, 'prices need the package genai-prices: pip install "selfroute[prices]"')
-    missed = Usage(StepUsage(1, 1, cost=missing), long_context_only=10, cost_long_context_only=missing)
-    table = str(added(an_entry(usage=missed) for _ in range(3)))
-    assert table.count("genai-prices") == 1
-    assert "$" not in table
-    assert table.splitlines()[-1].startswith("no price for 3 queries: prices need")
-
-
-def test_ledger_table_of_savings() -> None:
-    told = str(
-        added([*[an_entry()] * 2000, an_entry(outcome="failed", error="TimeoutError"), an_entry(outcome="left")])
-    )
-    assert "tokens read: 10% of the long context alone (200,000 of 2,000,000; queries: 2,000)" in told
-    assert "saved: $1,400.00 ($200.00 instead of $1,600.00; queries: 2,000)" in told
-    assert "not compared: 1 left, 1 failed" in told.splitlines()
-    assert "saved, compared" not in told
-    assert "errors: TimeoutError 1" in told
-
-
-def test_ledger_table_of_caches() -> None:
-    range_known = replace(KNOWN, cost_cold=Cost(Decimal(1)), cost_warm=Cost(Decimal("0.2")))
-    told = str(added([an_entry(usage=range_known, models={"openai:gpt-4o": StepUsage(1000, 9, 250)})]))
-    assert "saved, compared with a prompt cache that holds nothing: $0.9000; that holds every document: $0.1000" in told
-    assert "prompt cache of openai:gpt-4o: 25% of 1,000 input tokens" in told
-
-
-def test_ledger_table_of_estimates() -> None:
-    estimated = Usage(StepUsage(20, 10, estimated=True, cost=Cost(Decimal("0.0325"))))
-    told = str(added([*[an_entry()] * 2, an_entry(outcome="left", usage=estimated)])).splitlines()
-    assert "cost: $0.2325 (12% of the tokens estimated)" in told
-
-
-def test_ledger_table_of_a_failed_attempt() -> None:
-    told = str(added([an_entry(outcome="failed", error="TimeoutError")])).splitlines()
-    assert next(line.split() for line in told if "failed attempts" in line) == ["failed", "attempts", "1"]
-
-
 @pytest.mark.parametrize(
     ("amount", "told"),
     [("0", "$0.00"), ("-0.0039", "-$0.003900"), ("0.1326004", "$0.1326"), ("12345.678", "$12,345.68")],
@@ -342,20 +265,244 @@ def test_ledger_dataframe_without_pandas(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 SECTIONS = Usage(KNOWN.rag, StepUsage(300, 5), None, 1000)
-HAPPENED = {
-    "nothing": ({}, []),
-    "stopped": ({"stopped": True, "answerable": False}, ["stopped"]),
-    "declined by every step": ({"answerable": False}, ["unanswerable"]),
-    "in doubt": ({"doubted": True, "route": "long_context"}, ["doubted"]),
-    "left": ({"outcome": "left", "answerable": None}, ["left"]),
-    "failed": ({"outcome": "failed", "error": "TimeoutError"}, ["failed attempts", "errors:"]),
-    "sections": ({"usage": SECTIONS, "route": "sections"}, [" sections "]),
-    "stopped after sections": ({"usage": SECTIONS, "stopped": True}, [" sections ", "stopped"]),
+MISSING = Cost(None, "no price of 'm'")
+LEFT_EARLY = an_entry(outcome="left", usage=Usage(StepUsage(20, 10, estimated=True, cost=Cost(Decimal("0.0325")))))
+BOUNDED = replace(KNOWN, cost_cold=Cost(Decimal(1)), cost_warm=Cost(Decimal("0.2")))
+UNPRICED = Usage(StepUsage(1, 1, cost=MISSING), long_context_only=10, cost_long_context_only=MISSING)
+# The last lines of tables: all of it for every end, and what follows the columns for the others.
+TABLES: dict[str, tuple[list[Entry], str]] = {
+    "every end": (
+        [
+            an_entry(stopped=True, answerable=False),
+            an_entry(answerable=False),
+            an_entry(doubted=True, route="long_context"),
+            an_entry(usage=SECTIONS, route="sections"),
+            an_entry(outcome="failed", error="TimeoutError"),
+        ],
+        """\
+by the query's route                           rag      sections  long context           all
+  queries                                        2             1             1             4
+  doubted                                        0             0             1             1
+  unanswerable                                   1             0             0             1
+  stopped                                        1             0             0             1
+  failed attempts                                                                          1
+  seconds to first text, median              1.000         1.000         1.000         1.000
+  seconds to first text, 95 % within         1.000         1.000         1.000         1.000
+  seconds to end, median                     2.000         2.000         2.000         2.000
+  seconds to end, 95 % within                2.000         2.000         2.000         2.000
+by the step that used them                     rag      sections  long context           all
+  input tokens                                 500           300             0           800
+  cached tokens                                100             0             0           100
+  output tokens                                 50             5             0            55
+errors: TimeoutError 1
+tokens read: 18% of the long context alone (700 of 4,000; queries: 4)
+cost: $0.5000, and what has no price
+not compared: 1 failed
+no price for 1 query: it was not asked for""",
+    ),
+    "savings": (
+        [an_entry()] * 2000,
+        """\
+  output tokens                             20,000             0        20,000
+tokens read: 10% of the long context alone (200,000 of 2,000,000; queries: 2,000)
+cost: $200.00
+saved: $1,400.00 ($200.00 instead of $1,600.00; queries: 2,000)""",
+    ),
+    "caches": (
+        [an_entry(usage=BOUNDED, models={"openai:gpt-4o": StepUsage(1000, 9, 250)})],
+        """\
+saved, compared with a prompt cache that holds nothing: $0.9000; that holds every document: $0.1000
+prompt cache of openai:gpt-4o: 25% of 1,000 input tokens""",
+    ),
+    "estimates": (
+        [an_entry(), an_entry(), LEFT_EARLY],
+        """\
+  estimated tokens                              30             0            30
+tokens read: 10% of the long context alone (200 of 2,000; queries: 2)
+cost: $0.2325 (12% of the tokens estimated)
+saved: $1.40 ($0.2000 instead of $1.60; queries: 2)
+not compared: 1 left""",
+    ),
+    "no prices": (
+        [an_entry(usage=UNPRICED)] * 3,
+        """\
+  output tokens                                  3             0             3
+tokens read: 10% of the long context alone (3 of 30; queries: 3)
+no price for 3 queries: no price of 'm'""",
+    ),
 }
-LINES = {line for _, lines in HAPPENED.values() for line in lines}
 
 
-@pytest.mark.parametrize(("fields", "lines"), HAPPENED.values(), ids=HAPPENED)
-def test_ledger_table_of_what_happened(fields: dict[str, Any], lines: list[str]) -> None:
-    told = str(added([an_entry(), an_entry(**fields)])).replace("not compared: 1 left", "").replace("1 failed", "")
-    assert {line for line in LINES if line in told} == set(lines)
+def test_ledger_figures() -> None:
+    left = an_entry(outcome="left", answerable=None, route=None)
+    models = {"openai:a": StepUsage(100, 10, 25, cache_write_tokens=5), "openai:b": StepUsage(0, 0)}
+    figures = added(
+        [*TABLES["every end"][0], left, LEFT_EARLY, an_entry(models=models), an_entry(models=models)]
+    ).to_dict()
+    assert figures["tokens"]["rag"] == {
+        "input_tokens": 820,
+        "output_tokens": 90,
+        "cached_tokens": 160,
+        "estimated_tokens": 30,
+        "total_tokens": 910,
+    }
+    assert figures["tokens"]["sections"]["total_tokens"] == 305
+    assert figures["tokens"]["total_tokens"] == 1215
+    assert (figures["queries"], figures["routes"]) == (8, {"rag": 5, "sections": 1, "long_context": 1})
+    named = ("declined", "doubted", "stopped", "unanswerable", "left", "failed", "errors")
+    assert [figures[name] for name in named] == [0, 1, 1, 1, 2, 1, {"TimeoutError": 1}]
+    counted = {"input_tokens": 200, "cached_tokens": 50, "cache_write_tokens": 10, "hit_rate": 0.25}
+    assert figures["models"]["openai:a"].items() >= counted.items()
+    assert figures["models"]["openai:b"]["hit_rate"] is None
+
+
+@pytest.mark.parametrize(("entries", "table"), TABLES.values(), ids=TABLES)
+def test_ledger_table(entries: list[Entry], table: str) -> None:
+    told, expected = str(added(entries)).splitlines(), table.splitlines()
+    assert told[-len(expected) :] == expected
+    assert told[0].startswith("by the query's route")
+
+
+# Rows
+
+
+PRICED, UNPRICEABLE = st.builds(Cost, st.decimals(0, 1000, places=9)), st.just(Cost(None, "no price"))
+BOUNDS = st.one_of(st.tuples(PRICED, PRICED, PRICED), st.tuples(UNPRICEABLE, UNPRICEABLE, UNPRICEABLE))
+ROW_USAGES = st.builds(lambda steps, only, costs: Usage(*steps, only, *costs), st.tuples(*[STEP] * 3), COUNTS, BOUNDS)
+YES_OR_NO = st.booleans()
+ROWS = st.lists(
+    st.builds(
+        Entry,
+        st.just("answered"),
+        ROW_USAGES,
+        SECONDS,
+        SECONDS,
+        ROUTES,
+        YES_OR_NO,
+        st.just(False),
+        YES_OR_NO,
+        YES_OR_NO,
+        models=MODELS,
+    )
+    | st.builds(Entry, st.just("failed"), ROW_USAGES, SECONDS, error=st.just("TimeoutError"), models=MODELS),
+    max_size=12,
+)
+
+
+def row_of(entry: Entry) -> dict[str, Any]:
+    """A row of a job that answers questions."""
+    ruling = {"go": False, "by": "never", "reason": ""} if entry.stopped else None
+    failed = {"error": f"{entry.error}: no answer in time: 60 s"} if entry.error else {}
+    row = {
+        "answer": "Mr Lin.",
+        "route": entry.route,
+        "answerable": entry.answerable,
+        "decision": {"declined": entry.declined, "signal": "sentinel", "evidence": "", "ruling": ruling},
+        "usage": entry.usage.as_dict(entry.models),
+        "seconds": entry.seconds,
+        "seconds_to_first_text": entry.seconds_to_first_text,
+        **failed,
+    }
+    return json.loads(json.dumps(row))  # type: ignore[no-any-return]
+
+
+NINE_ZEROS = Cost(Decimal("0E-9"))
+FREE_STEP = StepUsage(0, 0, cost=NINE_ZEROS)
+
+
+@examples(300)
+@example([Entry("failed", Usage(FREE_STEP, None, FREE_STEP, 0, *[NINE_ZEROS] * 3), 1.0, error="TimeoutError")])
+@given(ROWS)
+def test_ledger_read_adds_up(entries: list[Entry]) -> None:
+    ledger = Ledger()
+    for entry in entries:
+        ledger.add(entry)
+    found = Ledger.read(map(row_of, entries))
+    assert found.to_dict() == ledger.to_dict()
+    assert str(found) == str(ledger)
+
+
+def test_ledger_read_of_a_chain_and_an_engine() -> None:
+    """Of two models with prices, one of which declines."""
+    named = {"llm": "openai:gpt-4o-mini", "long_context_llm": "anthropic:claude-haiku-4-5"}
+    priced = {"usage": True, "priced_as": named}
+    kept = langchain_selfroute.SelfRouteLedger()
+    rows, responses = [], []
+    for draft in (("Mr Lin.",), ("unanswerable",)):
+        result = a_chain(draft, **priced).invoke(QUESTION, {"callbacks": [kept]})
+        assert any(result["usage"]["ledger"]["models"])
+        rows.append(json.loads(json.dumps({key: result[key] for key in ("route", "answerable", "decision", "usage")})))
+        responses.append(an_engine(draft, **priced).query(QUESTION).metadata)
+    expected = _timeless(kept.to_dict())
+    assert expected["money"]["cost"] is not None
+    assert expected["routes"] == {"rag": 1, "sections": 0, "long_context": 1}
+    for found in (
+        langchain_selfroute.SelfRouteLedger.read(rows),
+        langchain_selfroute.SelfRouteLedger().read(rows),
+        llamaindex_selfroute.SelfRouteLedger.read(responses),
+    ):
+        assert _timeless(found.to_dict()) == expected
+
+
+def _timeless(figures: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in figures.items() if key != "seconds"}
+
+
+def test_ledger_read_goes_on_with_the_same_ledger() -> None:
+    row = row_of(Entry("answered", Usage(StepUsage(10, 1, cost=Cost(Decimal("0.5")))), 1.0, route="rag"))
+    assert [Ledger.read([row]).to_dict()["queries"] for _ in range(2)] == [1, 1]
+    ledger = Ledger()
+    assert ledger.read([row]) is ledger
+    ledger.read([row, row])
+    figures = ledger.to_dict()
+    assert (figures["queries"], figures["money"]["cost"]) == (3, "1.5")
+
+
+def test_ledger_read_of_errors_and_of_an_earlier_version() -> None:
+    figures = Ledger.read([{"error": "RateLimitError: slow down"}, {"error": "killed", "usage": None}]).to_dict()
+    assert (figures["failed"], figures["errors"], figures["queries"]) == (2, {"RateLimitError": 1, "killed": 1}, 0)
+
+    row = row_of(Entry("answered", Usage(StepUsage(10, 1, cost=Cost(Decimal(2)))), 1.0, route="rag"))
+    del row["usage"]["ledger"]
+    figures = Ledger.read([row]).to_dict()
+    assert (figures["tokens"]["total_tokens"], figures["money"]["cost"], figures["models"]) == (11, "2", {})
+
+
+NO_ROWS: dict[str, Callable[[Mapping[str, Any]], Any]] = {
+    "text": lambda _: "row",
+    "a list": lambda row: [row],
+    "nothing": lambda _: {},
+    "an empty usage": lambda row: {**row, "usage": {}},
+    "a usage that is text": lambda row: {**row, "usage": json.dumps(row["usage"])},
+    "a step without counts": lambda row: {**row, "usage": {**row["usage"], "rag": {"tokens": 3}}},
+    "a cost that is no number": lambda row: {**row, "usage": {**row["usage"], "cost": "cheap"}},
+    "a step with counts that are text": lambda row: {
+        **row,
+        "usage": {**row["usage"], "rag": {"input_tokens": "9", "output_tokens": 1, "cached_tokens": 0}},
+    },
+    "a step with fewer tokens than none": lambda row: {
+        **row,
+        "usage": {**row["usage"], "rag": {"input_tokens": -9, "output_tokens": 1, "cached_tokens": 0}},
+    },
+    "a length that no float holds": lambda row: {**row, "usage": {**row["usage"], "long_context_only": 10**400}},
+    "a cost without bounds": lambda row: {**row, "usage": {**row["usage"], "cost": "1e999999999"}},
+    "a cost below zero": lambda row: {**row, "usage": {**row["usage"], "cost": "-1000"}},
+    "a cost that would be written out in a million characters": lambda row: {
+        **row,
+        "usage": {**row["usage"], "cost": "1e-999999"},
+    },
+    "a decision that is True": lambda row: {**row, "decision": True},
+    "an answerable that is text": lambda row: {**row, "answerable": "yes"},
+    "a time that is text": lambda row: {**row, "seconds": "9"},
+    "a model's counts that are text": lambda row: {
+        **row,
+        "usage": {**row["usage"], "ledger": {"models": {"a": ["1", "2", "3"]}}},
+    },
+}
+
+
+@pytest.mark.parametrize("name", NO_ROWS)
+def test_ledger_read_refuses_what_is_no_row(name: str) -> None:
+    row = row_of(Entry("answered", Usage(StepUsage(10, 1, cost=Cost(Decimal(2)))), 1.0, route="rag"))
+    with pytest.raises(InputError, match="usage"):
+        Ledger.read([NO_ROWS[name](row)])

@@ -87,13 +87,14 @@ def over(request: pytest.FixtureRequest) -> Round:
     return ROUNDS[request.param]()
 
 
-def test_each_query_shows_its_own_answer_or_a_beginning_of_it_and_counts_to_the_token_what_the_provider_booked(
-    over: Round,
-) -> None:
-    assert over.broken == []
+def test_ledger_is_the_providers_book(over: Round) -> None:
+    """Each query shows its own answer, or a beginning of it, and nothing of it is left when it is over."""
+    assert (over.broken, over.left_over) == ([], {})
+    if over.slow:
+        assert (over.tasks, over.threads) == (set(), set())
 
 
-def test_there_is_every_kind_of_end(over: Round) -> None:
+def test_ledger_hears_of_every_kind_of_end(over: Round) -> None:
     answered = {(one.query.route, one.query.answerable) for one in over.seen if one.end == "answered"}
     assert answered == {("rag", True), ("long_context", True), ("long_context", False)}
     left = {(one.query.cancels, bool(one.text)) for one in over.seen if one.end == "left"}
@@ -116,19 +117,13 @@ def price(bill: loopback.Entry) -> Decimal:
     return genai_prices.calc_price(usage, model, provider_id=PROVIDERS[model]).total_price
 
 
-def test_the_money_is_the_price_of_the_providers_book(over: Round) -> None:
+def test_ledger_cost_is_that_of_the_providers_book(over: Round) -> None:
     known: Sequence[Query] = [query for query in over.plan if query.trouble == "none"]
     for query in known:
         book = [bill for step in STEPS for bill in over.bills.get((query.number, step), [])]
         assert sum(cost.dollars or 0 for cost in over.costs[query.number]) == sum(map(price, book)), query
     assert any(bill.cached_tokens for some in over.bills.values() for bill in some)
     assert over.money["unpriced"] == {}
-
-
-def test_nothing_of_a_query_is_left_when_it_is_over(over: Round) -> None:
-    assert over.left_over == {}
-    if over.slow:
-        assert (over.tasks, over.threads) == (set(), set())
 
 
 @pytest.fixture
@@ -141,9 +136,7 @@ def server() -> Iterator[LoopbackServer]:
 @pytest.mark.parametrize("draft", ["Mr Lin.", "unanswerable"])
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("streams", [True, False], ids=["streams", "never streams"])
-async def test_what_langchain_repeats_from_its_cache_is_on_no_bill(
-    server: LoopbackServer, mode: str, draft: str, streams: bool
-) -> None:
+async def test_ledger_cost_of_cached_replies(server: LoopbackServer, mode: str, draft: str, streams: bool) -> None:
     server.answer = lambda request: "Ms Okafor." if WHOLE in request.prompt else draft
     llm = ChatOpenAI(
         model="gpt-4o-mini",

@@ -35,14 +35,14 @@ def in_graph(chain: Runnable[Any, Any]) -> Runnable[Any, Any]:
 
 
 @pytest.mark.parametrize("mode", lc.MODES)
-async def test_a_ledger_given_to_a_graph_hears_of_the_chain_in_it(mode: str) -> None:
+async def test_ledger_of_a_graph(mode: str) -> None:
     ledger = langchain_selfroute.SelfRouteLedger()
     await lc.chunks(in_graph(lc.a_chain()), {"messages": [QUESTION]}, mode, {"callbacks": [ledger]})
     assert ledger.to_dict()["routes"] == {"rag": 0, "sections": 0, "long_context": 1}
 
 
 @pytest.mark.parametrize("mode", lc.MODES)
-async def test_a_ledger_that_is_given_twice_counts_once(mode: str) -> None:
+async def test_ledger_given_twice_counts_once(mode: str) -> None:
     ledger, other = langchain_selfroute.SelfRouteLedger(), langchain_selfroute.SelfRouteLedger()
     chain = lc.a_chain().with_config(callbacks=[ledger, other, ledger])
     await lc.ask(chain, QUESTION, mode, {"callbacks": [ledger]})
@@ -50,7 +50,7 @@ async def test_a_ledger_that_is_given_twice_counts_once(mode: str) -> None:
 
 
 @pytest.mark.parametrize("where", STREAMS)
-async def test_the_first_text_is_timed_also_of_a_reader_who_leaves(where: str) -> None:
+async def test_ledger_times_a_reader_who_leaves(where: str) -> None:
     one, ledger = pipeline(where), ledger_of(where)
     with listening(ledger, one):
         pieces = one.pieces()
@@ -61,7 +61,7 @@ async def test_the_first_text_is_timed_also_of_a_reader_who_leaves(where: str) -
     assert seconds["end"]["median"] is None
 
 
-async def test_a_task_that_is_cancelled_was_left() -> None:
+async def test_ledger_of_a_cancelled_task() -> None:
     asked, ledger = asyncio.Event(), langchain_selfroute.SelfRouteLedger()
 
     async def never(_: Any) -> str:
@@ -84,7 +84,7 @@ def ledger() -> Iterator[llamaindex_selfroute.SelfRouteLedger]:
         yield ledger
 
 
-def test_a_ledger_that_listens_twice_counts_once_in_many_threads(ledger: llamaindex_selfroute.SelfRouteLedger) -> None:
+def test_ledger_listening_twice_counts_once(ledger: llamaindex_selfroute.SelfRouteLedger) -> None:
     engine = li.an_engine()
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(engine.query, [QUESTION] * 40))
@@ -102,7 +102,6 @@ def from_index(**fields: Any) -> Any:
 
 QUERIES: dict[str, tuple[Any, str]] = {
     "answered": (lambda: li.an_engine(ANSWER), "answered"),
-    "read": (li.an_engine, "answered"),
     "priced": (lambda: li.an_engine(usage=True, priced_as="openai:gpt-4o-mini"), "answered"),
     "of stored documents": (from_index, "answered"),
     "failed": (lambda: li.an_engine(failures={"rag": [TimeoutError()]}), "failed"),
@@ -110,7 +109,7 @@ QUERIES: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize(("make", "outcome"), QUERIES.values(), ids=QUERIES)
-def test_the_event_of_a_query_is_plain_json_with_figures_and_no_text(make: Any, outcome: str) -> None:
+def test_query_event_has_figures_and_no_text(make: Any, outcome: str) -> None:
     with li.recorded() as recording, suppress(TimeoutError):
         make().query(QUESTION)
     (event,) = recording.events.of(llamaindex_selfroute.SelfRouteQueryEvent)

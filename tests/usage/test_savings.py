@@ -8,7 +8,6 @@ import pytest
 from langchain_core.documents import Document
 from langchain_core.vectorstores import InMemoryVectorStore
 
-import llamaindex_parts
 from both_parts import everywhere, pipeline
 from hosts_documents import MINE, MODES, house, of
 from langchain_parts import DOCUMENTS, PASSAGES, QUESTION, a_chain
@@ -118,12 +117,6 @@ def test_savings_of_documents_beyond_the_window() -> None:
     assert chain.invoke(QUESTION)["usage"]["long_context_only"] == pytest.approx(500, rel=0.2)
     unbounded = a_chain(("Mr Lin.",), None, documents=long, marker=LONG)
     assert unbounded.invoke(QUESTION)["usage"]["long_context_only"] == pytest.approx(6_250, rel=0.05)
-
-
-def test_savings_of_a_chain_and_an_engine_are_the_same() -> None:
-    chain = a_chain(("Mr Lin.",), None, usage=True)
-    engine = llamaindex_parts.an_engine(("Mr Lin.",), None, usage=True)
-    assert engine.query(QUESTION).metadata["usage"] == chain.invoke(QUESTION)["usage"]
 
 
 def test_savings_of_passages_without_a_source() -> None:

@@ -89,6 +89,8 @@ async def test_telemetry_span_says_what_the_result_says(exporter: InMemorySpanEx
         **{key: value for key, value in ratio.items() if value is not None},
     }
     assert model == "openai:gpt-4o-mini"
+    texts = (QUESTION, WHOLE, FOUND, *FINAL, *PASSAGE_TEXTS, *DOCUMENT_TEXTS, "Mr Lin", "unanswerable")
+    assert not [text for text in texts if text in str(span.to_json()).replace("selfroute.answerable", "")]
     assert (span.kind, span.status.status_code, span.parent) == (SpanKind.INTERNAL, StatusCode.UNSET, None)
 
 
@@ -141,20 +143,9 @@ def test_telemetry_environment_variable_turns_it_off(
 
 def test_telemetry_is_off_where_instrumentation_is_suppressed(exporter: InMemorySpanExporter) -> None:
     token = context.attach(context.set_value(context._SUPPRESS_INSTRUMENTATION_KEY, True))
-    try:
-        a_chain().invoke(QUESTION)
-    finally:
-        context.detach(token)
+    a_chain().invoke(QUESTION)
+    context.detach(token)
     assert exporter.get_finished_spans() == ()
-
-
-@pytest.mark.parametrize("draft", [("Mr Lin.",), ("unanswerable",), ("The text does not tell who chaired it.",)])
-def test_telemetry_records_no_text(exporter: InMemorySpanExporter, draft: Any) -> None:
-    a_chain(draft, usage=True).invoke(QUESTION)
-    said = str(span_of(exporter).to_json())
-    assert not [
-        text for text in (QUESTION, WHOLE, FOUND, *FINAL, *PASSAGE_TEXTS, *DOCUMENT_TEXTS, *draft) if text in said
-    ]
 
 
 def _run(code: str) -> None:

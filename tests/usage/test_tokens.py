@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 
 import pytest
 from hypothesis import given
@@ -28,14 +27,6 @@ TEXTS: dict[str, tuple[str, int, int]] = {
         46,
         57,
     ),
-    "Polish": (
-        (
-            "Komitet postanowił w kwietniu naprawić dźwig i zatwierdził budżet. Posiedzeniu przewodniczyła pani "
-            "Okafor, a protokół sporządził pan Lin."
-        ),
-        49,
-        55,
-    ),
     "Russian": (
         (
             "Комитет решил в апреле отремонтировать кран и утвердил бюджет. Заседание вела госпожа Окафор, протокол "
@@ -44,7 +35,6 @@ TEXTS: dict[str, tuple[str, int, int]] = {
         40,
         66,
     ),
-    "Arabic": ("قررت اللجنة في أبريل إصلاح الرافعة ووافقت على الميزانية. ترأست الاجتماع السيدة عكاف.", 27, 55),
     "Chinese": (
         "委员会在四月的会议上决定修理起重机，并批准了预算。会议由王女士主持，李先生记录。港口去年的吞吐量增长了百分之十二。",
         41,
@@ -54,11 +44,6 @@ TEXTS: dict[str, tuple[str, int, int]] = {
         "委員会は四月の会議でクレーンの修理を決定し、予算を承認しました。会議の議長は田中さんが務め、鈴木さんが議事録を作成しました。",
         54,
         72,
-    ),
-    "Korean": (
-        "위원회는 4월 회의에서 크레인 수리를 결정하고 예산을 승인했습니다. 회의는 김 여사가 주재했습니다.",
-        32,
-        48,
     ),
     "code": (
         (
@@ -73,16 +58,6 @@ TEXTS: dict[str, tuple[str, int, int]] = {
         "crane,2026-05-14,1204.50,17,0.0313\nquay,2026-05-21,88.75,4,0.1250\nboom,2026-06-02,1310.00,21,0.0072\n",
         64,
         64,
-    ),
-    "Markdown table": (
-        "| crane | 14 | 1,204.50 | 3.1 % |\n| quay | 21 | 88.75 | 12.5 % |\n| boom | 2 | 1,310 | 0.7 % |\n",
-        53,
-        54,
-    ),
-    "log": (
-        "2026-11-22 17:58:36,114 INFO [worker-7] GET /api/v1/items/48213?page=2 200 41ms trace=9f86d081884c7d65\n",
-        50,
-        50,
     ),
     "emoji": ("Launched today 🚀🎉 Thanks 🙏 See you at the party 🥳🍕 ✅ done ❌ not done 🔥🔥", 29, 36),
 }
@@ -130,10 +105,7 @@ def test_fewest_tokens_are_fewer_than_any_tokenizer_finds(name: str) -> None:
 def test_is_cut_where_the_count_is_far_too_low(name: str) -> None:
     text, o200k, _ = TEXTS[name]
     assert is_cut(text * 1000, counted=o200k * 1000 // 4)
-
-
-def test_is_cut_is_never_a_short_prompt() -> None:
-    assert not is_cut(PROSE, counted=1)
+    assert not is_cut(text[:200], counted=1)
 
 
 def test_calibration_learns_by_model() -> None:
@@ -142,6 +114,18 @@ def test_calibration_learns_by_model() -> None:
     assert (calibration.ratio(ONE), calibration.ratio(OTHER)) == (2, 1)
     calibration.learn(ONE, text=text, counted=count_tokens(text))
     assert calibration.ratio(ONE) == 1.5
+    for learns, short, counted in ((True, PROSE, 500), (False, text, 9_000)):
+        calibration = Calibration(learns=learns)
+        calibration.learn(ONE, text=short, counted=counted)
+        assert calibration.ratio(ONE) == 1
+
+
+def test_calibration_learns_from_many_threads() -> None:
+    calibration, text = Calibration(), PROSE * 50
+    models, counted = [PricedModel(f"{n}") for n in range(300)], count_tokens(text) * 2
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda one: calibration.learn(one, text=text, counted=counted), models * 8))
+    assert {calibration.ratio(one) for one in models[280:]} == {2}
 
 
 def test_calibration_keeps_its_ratio_while_counts_differ_little() -> None:
@@ -160,25 +144,3 @@ def test_calibration_is_bounded(counts: list[int]) -> None:
     for counted in counts:
         calibration.learn(ONE, text=PROSE * 50, counted=counted)
     assert 0.5 <= calibration.ratio(ONE) <= 4
-
-
-@pytest.mark.parametrize(("learns", "text", "counted"), [(True, PROSE, 500), (False, PROSE * 50, 9_000)])
-def test_calibration_learns_nothing_from_a_short_prompt_or_where_it_must_not(
-    text: str, counted: int, *, learns: bool
-) -> None:
-    calibration = Calibration(learns=learns)
-    calibration.learn(ONE, text=text, counted=counted)
-    assert calibration.ratio(ONE) == 1
-
-
-def test_calibration_learns_from_many_threads() -> None:
-    calibration, text = Calibration(), PROSE * 50
-    learn = partial(calibration.learn, text=text, counted=count_tokens(text) * 2)
-
-    def learn_all(_: int) -> None:
-        for n in range(300):
-            learn(PricedModel(f"{n}"))
-
-    with ThreadPoolExecutor(8) as threads:
-        list(threads.map(learn_all, range(8)))
-    assert {calibration.ratio(PricedModel(f"{n}")) for n in range(200, 300)} == {2}
