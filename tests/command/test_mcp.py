@@ -172,6 +172,7 @@ async def code_of(address: str, headers: dict[str, str]) -> int:
     raise AssertionError(address)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("token", [" ", pytest.param("opensesame", marks=pytest.mark.matrix)])
 async def test_mcp_over_http_also_this_machines_users_need_the_token_made_where_none_is_set(
     files: list[Path], token: str

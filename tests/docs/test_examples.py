@@ -119,6 +119,7 @@ def test_examples_without_a_key(tmp_path: Path) -> None:
         ),
     ],
 )
+@pytest.mark.matrix
 def test_examples_of_doors(name: str, shown: list[str]) -> None:
     with start(name) as example:
         assert example.end() == 0, example.text
@@ -152,6 +153,7 @@ def events(lines: Iterator[str]) -> Iterator[tuple[str, Any]]:
             yield line.removeprefix("event: "), json.loads(next(lines).removeprefix("data: "))
 
 
+@pytest.mark.matrix
 def test_service_streams_an_answer(server: LoopbackServer, service: httpx.Client) -> None:
     with service.stream("POST", "/ask", json={"question": "Who brought the bell up?"}) as response:
         assert response.headers["content-type"].startswith("text/event-stream")
@@ -172,6 +174,7 @@ def test_service_streams_an_answer(server: LoopbackServer, service: httpx.Client
     assert len(server.book) == 2
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("early", [True, False], ids=["before any text", "in the middle"])
 @pytest.mark.parametrize("step", ["rag", "long_context"])
 def test_service_stops_the_model_when_a_client_leaves(
@@ -194,6 +197,7 @@ def test_service_stops_the_model_when_a_client_leaves(
     assert (figures["left"], figures["failed"]) == (1, 0)
 
 
+@pytest.mark.matrix
 def test_service_shows_an_error_without_a_key(server: LoopbackServer, service: httpx.Client) -> None:
     server.answer = lambda _: Reply(status=400, error={"message": "Bad key sk-abcdefghijkl"})
     with service.stream("POST", "/ask", json={"question": "Who?"}) as response:
@@ -206,6 +210,7 @@ def test_service_shows_an_error_without_a_key(server: LoopbackServer, service: h
     assert kinds == ["route", "sources", "text", "text", "error"]
 
 
+@pytest.mark.matrix
 def test_service_has_a_page_and_figures(service: httpx.Client) -> None:
     page = service.get("/", follow_redirects=True)
     assert (page.status_code, page.url.path, "/ask" in service.get("/openapi.json").text) == (200, "/docs", True)
@@ -218,6 +223,7 @@ def test_service_has_a_page_and_figures(service: httpx.Client) -> None:
     assert service.post("/ask", json={"question": ""}).status_code == 422
 
 
+@pytest.mark.matrix
 async def test_service_answers_two_at_once(server: LoopbackServer) -> None:
     server.answer = lambda request: asked(request) if "{" in asked(request) else "unanswerable"
     llm = ChatOpenAI(base_url=server.openai_url, api_key="k", model="m", stream_usage=True)

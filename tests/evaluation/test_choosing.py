@@ -48,6 +48,7 @@ def test_the_better_rule_is_chosen_as_plain_options_that_chains_and_engines_take
     an_engine(**found)
 
 
+@pytest.mark.matrix
 def test_a_budget_holds_on_documents_that_were_not_chosen_by_and_more_of_it_is_never_worse() -> None:
     rows, qualities = made_up(200, 20), []
     for share in (0.05, 0.3, 1.0):
