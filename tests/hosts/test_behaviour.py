@@ -319,13 +319,6 @@ async def test_a_blank_question_asks_nobody(question: str, where: str) -> None:
 
 
 @everywhere
-async def test_each_step_asks_its_own_model(where: str) -> None:
-    first, second = model(where, draft=("unanswerable",)), model(where, final=FINAL)
-    found = await pipeline(where, llm=first, long_context_llm=second).ask()
-    assert (found.answer, first.steps, second.steps) == (FOUND, ["rag"], ["long_context"])
-
-
-@everywhere
 @pytest.mark.parametrize("listed", [True, False], ids=["a list", "a callable"])
 async def test_the_passages_and_the_documents_are_handed_on_and_never_changed(where: str, listed: bool) -> None:
     def called(*given: Any) -> list[Any]:

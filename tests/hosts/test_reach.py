@@ -8,13 +8,11 @@ import pytest
 from langchain_core.documents import Document
 from langchain_core.runnables import RunnableLambda
 from llama_index.core import Document as Whole
-from llama_index.core.instrumentation.events.retrieval import RetrievalStartEvent
 
 import one_store
 from both_parts import everywhere
-from langchain_parts import TreeTracer
 from langchain_selfroute import SelfRouteChain
-from llamaindex_parts import ListRetriever, recorded
+from llamaindex_parts import ListRetriever
 from llamaindex_selfroute import SelfRouteQueryEngine
 from one_store import ANSWER, BY_WORDS, QUESTION, RIGHT, TEXTS, Model, ask, found_in, pipeline
 from selfroute.errors import ConfigurationError
@@ -50,15 +48,6 @@ async def test_more_passages_are_found_than_the_draft_reads_where_sections_need_
     model, options = Model(), {K[framework] if name == WITH_NUMBERS else name: one for name, one in options.items()}
     asked = await ask(pipeline(framework, kind, model=model, **options))
     assert (len(found_in(asked)), drafted(model)) == (found, read)
-
-
-def test_the_store_is_asked_once() -> None:
-    tracer = TreeTracer()
-    pipeline("langchain", sections=SECTIONS).invoke(QUESTION, {"callbacks": [tracer]})
-    assert [child.name for child in tracer.root.children].count("retrieve") == 1
-    with recorded() as recording:
-        pipeline("llamaindex", sections=SECTIONS).query(QUESTION)
-    assert len(recording.events.of(RetrievalStartEvent)) == 1
 
 
 @pytest.mark.parametrize("reach", [4, 0, True, "many"])

@@ -359,14 +359,6 @@ async def test_a_policy_is_told_what_each_rung_took_by_itself(usage: bool, where
         assert abs(estimate - took) <= 0.3 * took + 110  # with a reply of a hundred tokens
 
 
-@everywhere
-async def test_a_budget_pays_for_sections_and_not_for_documents(where: str) -> None:
-    budget = Budget(tokens=3_500)
-    found = await read(where, looks=(UNANSWERABLE,), sections=RUNG, escalation=budget)
-    assert found.steps == ["rag", "sections"]
-    assert found.decision["ruling"]["by"] == "budget"
-
-
 OWN = "The passages do not say. They cover May."
 LAST: dict[str, tuple[list[str], str]] = {
     "its own words": ([OWN], OWN),

@@ -92,22 +92,6 @@ async def test_what_only_some_chunks_say_is_not_said_of_their_document(kind: str
 
 
 @every_kind
-async def test_an_answer_of_the_first_step_reads_no_document(kind: str) -> None:
-    pipeline = house(kind, _ash()).built(k=2, model={"draft": ("Ms Okafor.",)})
-    answered = await pipeline.ask()
-    assert (answered.route, len(answered.read)) == ("rag", 2)
-    assert not any(one.label for one in answered.read)
-
-
-@pytest.mark.parametrize("kind", ["langchain memory", "llamaindex memory"])
-async def test_the_other_options_are_handed_through(kind: str) -> None:
-    options = {"refusal": "no", "max_context_tokens": 30}
-    answered = await house(kind, _ash()).built(k=3, model={"draft": ("no",)}, **options).ask()
-    assert answered.found == 3
-    assert answered.read[0].label["trimmed"] is True
-
-
-@every_kind
 async def test_what_is_no_filter_of_the_store_is_refused_at_once(kind: str) -> None:
     home = house(kind)
     for n, wrong in enumerate(home.nonsense):
@@ -267,19 +251,6 @@ async def test_a_fetch_that_returns_something_else_is_told_so(host: str, name: s
     home, (found, says) = house(f"{host} fetch", _ash()), NONSENSE[name]
     with pytest.raises(ReplyError, match=says):
         await home.fetching(lambda *_: found(home)).ask(mode)
-
-
-@every_mode
-@by_fetch
-async def test_what_fetch_raises_passes_untouched(kind: str, mode: str) -> None:
-    error = OSError("the shelf is down")
-
-    def fetch(*_: Any) -> Any:
-        raise error
-
-    with pytest.raises(OSError, match="down") as caught:
-        await house(kind, _ash()).fetching(fetch).ask(mode)
-    assert caught.value is error
 
 
 # The cache

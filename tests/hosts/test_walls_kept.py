@@ -33,7 +33,6 @@ from selfroute.policies import Case
 OF: dict[str, ModuleType] = dict(zip(HOSTS, (langchain_wrappers, llamaindex_wrappers), strict=True))
 every_mode = pytest.mark.parametrize("mode", MODES)
 both_modes = pytest.mark.parametrize("mode", FAR_APART)
-every_host = pytest.mark.parametrize("host", HOSTS)
 kinds = pytest.mark.parametrize("kind", ["memory", "chroma"])
 every_change = pytest.mark.parametrize(
     ("host", "change"), [(host, name) for host in HOSTS for name in OF[host].CHANGES]

@@ -312,15 +312,6 @@ def test_a_key_of_somebody_else_s_under_our_name_does_no_harm(where: str) -> Non
 
 
 @everywhere
-def test_the_long_context_is_one_call_whatever_its_length(where: str) -> None:
-    text = f"{WHOLE}. " + "word " * 60_000 + "The needle is here."
-    one = long(where, documents=[text])
-    told = one.now()
-    assert one.model.steps == ["rag", "long_context"]
-    assert text in told.prompts[-1]
-
-
-@everywhere
 def test_a_budget_goes_before_the_window_a_token_is_four_characters_and_each_model_has_its_own(where: str) -> None:
     (read,) = long(where, long_context_llm=model(where, final=FINAL, window=128_000), max_context_tokens=50).now().read
     assert words(read) <= 50

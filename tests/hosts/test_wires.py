@@ -127,16 +127,6 @@ def test_usage_is_the_server_s_with_thoughts_and_cached_tokens(server: LoopbackS
     assert (paid[0]["cached_tokens"], paid[0]["output_tokens"] > 21) == (4, True)
 
 
-@everywhere
-def test_usage_is_estimated_where_the_server_reports_none(server: LoopbackServer, where: str) -> None:
-    script(server, draft=Reply(REFUSAL, usage=False), final=Reply(ANSWER, usage=False))
-    usage = over(where, server).now().usage
-    assert usage["estimated"] is True
-    for step in ("rag", "long_context"):
-        assert usage[step]["input_tokens"] > 0
-        assert usage[step]["output_tokens"] > 0
-
-
 @wheres([client for client in CLIENTS if not client.endswith("gemini")])
 def test_usage_of_a_stream_is_estimated_where_it_was_not_asked_for_and_each_asker_logs_once_what_to_do(
     server: LoopbackServer, where: str, caplog: pytest.LogCaptureFixture
@@ -153,14 +143,6 @@ def test_usage_of_a_stream_is_estimated_where_it_was_not_asked_for_and_each_aske
     assert told.usage["estimated"] is asker.streams
     assert (told.usage["rag"] == counts(entries(server, "draft")[-1])) is not asker.streams
     assert told.usage["rag"]["input_tokens"] > 0
-
-
-@streaming
-def test_nothing_is_logged_where_usage_is_reported(
-    server: LoopbackServer, where: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    assert over(where, server).now().usage["estimated"] is False
-    assert caplog.records == []
 
 
 # Errors
@@ -209,17 +191,6 @@ def test_a_connection_dropped_before_any_text_passes_through(server: LoopbackSer
     assert not isinstance(caught.value, SelfRouteError)
     assert steps(server) == up_to(step)
     assert KEY not in "".join(traceback.format_exception(caught.value))
-
-
-@wheres([client for client in CLIENTS if client != "llamaindex gemini"])
-def test_a_server_that_is_not_there_is_the_provider_s_error(server: LoopbackServer, where: str) -> None:
-    if asks_again(where):
-        pytest.skip("the client asks again, some seconds later")
-    asker = over(where, server)
-    server.stop()
-    with pytest.raises(DROPPED) as caught:
-        asker.now()
-    assert not isinstance(caught.value, SelfRouteError)
 
 
 # openai's client of 2025 leaves the socket of a stream that ends in an error to the garbage collector.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from operator import itemgetter
@@ -23,7 +21,6 @@ from langchain_core.runnables import (
 )
 from langchain_core.runnables.config import ensure_config
 from langchain_core.tools import BaseTool
-from langchain_tests.integration_tests import ToolsIntegrationTests
 from langchain_tests.unit_tests import ToolsUnitTests
 
 from both_parts import pipeline_for
@@ -108,13 +105,6 @@ async def test_a_composition_gives_the_same_in_all_modes_streams_and_can_be_draw
         assert len(await chunks(_composed(long, awaited=mode[0] == "a")[name][0], QUESTION, mode)) >= 9
 
 
-@every_mode
-async def test_two_chains_in_parallel_keep_their_own_answers(mode: str) -> None:
-    result = await ask(RunnableParallel(one=a_chain(LIN), two=a_chain()), QUESTION, mode)
-    assert (result["one"]["answer"], result["one"]["route"]) == ("Mr Lin.", "rag")
-    assert (result["two"]["answer"], result["two"]["route"]) == (FOUND, "long_context")
-
-
 @every_stream
 @pytest.mark.parametrize(
     "scenario", [*SOME, *map(BY_NAME.get, ["sections that answer", "a doubt that is refused"])], ids=str
@@ -166,26 +156,6 @@ async def test_a_batch_returns_errors_among_the_answers_when_told_to() -> None:
         assert [found[0]["route"], type(found[1]), found[2]["route"]] == ["rag", ConnectionError, "long_context"]
     with pytest.raises(ConnectionError):
         chain.batch(BATCH)
-
-
-async def test_a_batch_never_runs_more_at_once_than_it_may() -> None:
-    lock, running, peak = threading.Lock(), 0, 0
-
-    def documents(_: Any) -> list[Document]:
-        nonlocal running, peak
-        with lock:
-            running += 1
-            peak = max(peak, running)
-        time.sleep(0.01)
-        with lock:
-            running -= 1
-        return DOCUMENTS
-
-    chain, questions = a_chain(documents=documents), [f"question {n}" for n in range(8)]
-    two: Any = {"max_concurrency": 2}
-    for results in (chain.batch(questions, two), await chain.abatch(questions, two)):
-        assert [result["input"] for result in results] == questions
-    assert peak == 2
 
 
 @pytest.mark.parametrize("mode", ["invoke", "ainvoke"])
@@ -352,11 +322,6 @@ class _Tool:
 @pytest.mark.filterwarnings(BETA)
 class TestToolUnit(_Tool, ToolsUnitTests):
     """The host's own unit tests of a tool."""
-
-
-@pytest.mark.filterwarnings(BETA)
-class TestToolIntegration(_Tool, ToolsIntegrationTests):
-    """The host's own integration tests of a tool; nothing leaves the process."""
 
 
 class TenantRetriever(BaseRetriever):

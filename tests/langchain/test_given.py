@@ -14,7 +14,7 @@ from langchain_core.output_parsers import StrOutputParser
 from langchain_core.runnables import ConfigurableField, RunnableLambda, RunnablePassthrough
 from langchain_core.vectorstores import InMemoryVectorStore
 
-from langchain_parts import DOCUMENTS, MODES, PASSAGES, QUESTION, ListRetriever, ScriptedModel, a_chain, ask
+from langchain_parts import MODES, PASSAGES, QUESTION, ListRetriever, ScriptedModel, a_chain, ask
 from langchain_selfroute import SelfRouteChain
 from scenarios import FINAL, FOUND
 from selfroute.errors import (
@@ -106,12 +106,6 @@ async def test_what_a_retriever_returns_that_is_no_list_of_documents_is_refused(
     with pytest.raises(ReplyError, match="retriever must return a list of Documents; got ") as refused:
         await ask(a_chain(retriever=RunnableLambda(lambda _: wrong)), QUESTION, mode)
     assert "secret" not in str(refused.value)
-
-
-@every_mode
-async def test_another_chain_can_find_the_documents(mode: str) -> None:
-    inner = a_chain(("Mr Lin.",), retriever=RunnableLambda(lambda _: DOCUMENTS)) | itemgetter("retrieved")
-    assert (await ask(a_chain(documents=inner), QUESTION, mode))["context"] == DOCUMENTS
 
 
 def _said(prompt: Any) -> str:

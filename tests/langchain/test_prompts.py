@@ -118,14 +118,6 @@ async def test_the_config_of_a_call_chooses_the_prompt_and_that_is_no_run(mode: 
     ] == steps
 
 
-@every_mode
-async def test_the_config_of_a_call_changes_a_prompt(mode: str) -> None:
-    chain = a_chain(rag_prompt=PLAIN.configurable_fields(template=WORDS))
-    config: RunnableConfig = {"configurable": {"words": "Changed. {input} {context}"}}
-    assert (await ask(chain, QUESTION, mode, config))["answer"] == FOUND
-    assert chain.llm.calls[0].prompt.startswith("Changed.")
-
-
 async def _later(words: dict[str, Any]) -> Any:
     return [HumanMessage(f"Later. {words['context']}")]
 

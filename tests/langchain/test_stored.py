@@ -10,7 +10,6 @@ import pytest
 from langchain_classic.retrievers import ParentDocumentRetriever
 from langchain_classic.storage import LocalFileStore, create_kv_docstore
 from langchain_core.documents import Document
-from langchain_core.runnables import ConfigurableField
 from langchain_core.stores import InMemoryByteStore, InMemoryStore
 from langchain_core.vectorstores import InMemoryVectorStore
 
@@ -89,15 +88,6 @@ async def test_rows_without_text_or_metadata_are_passed_over() -> None:
     assert StoredDocuments(memory)({"input": QUESTION, "retrieved": passage})[0].page_content == TEXT
 
 
-async def test_a_store_that_does_not_tell_ids_for_less_is_read_each_time() -> None:
-    store = store_with("memory")
-    ids = store.add_documents(chunks_of(TEXT, source="ash.md"))
-    chain = SelfRouteChain.from_vectorstore(store, a_model(), k=1)
-    assert (await read_by(chain))[0].page_content == TEXT
-    store.store[ids[5]]["text"] = "Paragraph 5 is void."
-    assert "Paragraph 5 is void." in (await read_by(chain))[0].page_content
-
-
 # Originals
 
 
@@ -174,17 +164,3 @@ async def test_fetch_is_given_key_source_and_filter_and_may_leave_out_metadata(n
 
 
 # Among the other parts
-
-
-@every_mode
-async def test_fields_and_documents_may_be_configured_per_call(mode: str) -> None:
-    store, other = (store_with("memory", chunks_of(text_of(owner), source=f"{owner}.md")) for owner in ("Ash", "Birch"))
-    chain = SelfRouteChain.from_vectorstore(store, a_model()).configurable_fields(
-        documents=ConfigurableField(id="documents"),
-        retriever=ConfigurableField(id="retriever"),
-        max_context_tokens=ConfigurableField(id="most"),
-    )
-    (document,) = await read_by(chain, mode, {"configurable": {"most": 20}})
-    assert document.metadata["selfroute"]["trimmed"] is True
-    there = {"documents": StoredDocuments(other), "retriever": other.as_retriever()}
-    assert (await read_by(chain, mode, {"configurable": there}))[0].page_content == text_of("Birch")

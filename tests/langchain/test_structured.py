@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -234,19 +232,6 @@ def test_a_model_that_cannot_be_asked_so_is_refused(server: LoopbackServer, name
     assert chain_over(**models, answerability="text")
 
 
-def test_a_chain_is_copied_bound_drawn_and_pickled_as_before(server: LoopbackServer) -> None:
-    chain = chain_over(model(server).bind(seed=7))
-    for other in (chain.model_copy(), copy.copy(chain), chain.bind(seed=7), chain.with_config(tags=["a"])):
-        server.book.clear()
-        check(server, other.invoke(QUESTION), seed=7)
-    assert "rag" in chain.get_graph().draw_mermaid()
-    assert pickle.loads(pickle.dumps(asked_by(structure=_pickled))).answerability == "structured"  # noqa: S301
-
-
-def _pickled(llm: Any, _: Any) -> Any:
-    return llm
-
-
 @every_mode
 async def test_a_model_that_is_chosen_in_the_call_is_asked_too(server: LoopbackServer, mode: str) -> None:
     chat_models = pytest.importorskip("langchain.chat_models")
@@ -265,12 +250,6 @@ async def test_a_model_that_is_chosen_in_the_call_is_asked_too(server: LoopbackS
     server.answer = lambda _: loopback.RATE_LIMITED
     with pytest.raises(openai.RateLimitError):
         await ask(chain_over(llm), QUESTION, mode, config)
-
-
-async def test_events_of_a_chain_come_without_warnings(server: LoopbackServer) -> None:
-    events = chain_over(model(server)).astream_events(QUESTION, version="v2")
-    names = [event["name"] async for event in events if event["event"] == "on_chat_model_end"]
-    assert names == ["rag", "long_context"]
 
 
 @every_mode

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from langchain_core.documents import Document
 from langchain_core.exceptions import ContextOverflowError
-from langchain_core.runnables import RunnableLambda, RunnableParallel
+from langchain_core.runnables import RunnableLambda
 
 from both_parts import pipeline_for
 from langchain_parts import (
@@ -96,12 +96,6 @@ async def test_the_tree_of_runs_shows_the_steps_that_ran_and_where_it_failed(nam
     kinds = {"retrieve": "retriever", READ: "chain"}
     assert [run.kind for run in root.children] == [kinds.get(run.name, "llm") for run in root.children]
     assert [run.name for run in root.children if run.error] == failed
-
-
-@every_mode
-async def test_the_run_is_named_as_configured_and_sits_below_its_caller(mode: str) -> None:
-    tracer = await trace(RunnableParallel(a=a_chain().with_config(run_name="minutes")), mode)
-    assert [outline(run) for run in tracer.root.children] == [{"minutes": DECLINED_TREE}]
 
 
 DRESSED: dict[str, Any] = {

@@ -280,11 +280,3 @@ async def test_from_args_does_as_the_constructor_does_and_keeps_the_class(mode: 
             assert type(engine) is kind
             asked = await ask(engine, QUESTION, mode)
             assert (asked.text, asked.retrieved) == (FOUND, ["passage-1"])
-
-
-def test_it_is_a_retriever_query_engine_with_all_that_one_has() -> None:
-    engine = an_engine()
-    assert isinstance(engine, RetrieverQueryEngine)
-    reference = RetrieverQueryEngine(ListRetriever(), CompactAndRefine(llm=ScriptedLLM()))
-    assert {name for name in dir(reference) if not name.startswith("_")} <= set(dir(engine))
-    assert set(vars(reference)) <= set(vars(engine))

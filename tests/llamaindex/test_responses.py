@@ -10,7 +10,6 @@ from llama_index.core.base.response.schema import AsyncStreamingResponse, Respon
 
 from both_parts import pipeline_for
 from llamaindex_parts import (
-    AWAITED,
     DOCUMENTS,
     KEYS,
     MODES,
@@ -104,21 +103,6 @@ async def test_route_and_sources_are_settled_with_the_first_text(scenario: Steer
     if scenario.route != "long_context":  # a reply to documents is judged at its end
         assert response.metadata["answerable"] is scenario.answerable
     await pieces.aclose()
-
-
-@pytest.mark.parametrize("mode", MODES)
-@one_of_each
-async def test_the_synthesizer_alone_ends_as_the_table_says(scenario: Steered, mode: str) -> None:
-    one = pipeline_for(f"llamaindex {mode}", scenario)
-    nodes = one.asked.retriever.passages
-    response = (
-        await one.holder.asynthesize(QUESTION, nodes) if mode in AWAITED else one.holder.synthesize(QUESTION, nodes)
-    )
-    text = "".join([piece async for piece in pieces_of(response, mode)])
-    told = response.metadata
-    scenario.check((text, told["route"], told["answerable"]), told["decision"])
-    scenario.check_read([item.node.get_content() for item in response.source_nodes])
-    assert (one.model.steps, one.queries) == (scenario.steps, [])
 
 
 @either

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,6 @@ from llama_index.core.ingestion import DocstoreStrategy, IngestionPipeline
 from llama_index.core.llms import MockLLM
 from llama_index.core.node_parser import MarkdownNodeParser, SentenceWindowNodeParser, TokenTextSplitter
 from llama_index.core.postprocessor import MetadataReplacementPostProcessor
-from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.retrievers import AutoMergingRetriever
 from llama_index.core.schema import MetadataMode, NodeWithScore, TextNode
 from llama_index.core.storage.docstore import SimpleDocumentStore
@@ -29,9 +27,8 @@ from llama_index.core.vector_stores import MetadataFilters
 
 from hosts_documents import ORIGINAL, whole
 from langchain_stores import text_of
-from llamaindex_agents_parts import ANSWERS, ROUTES, TEA
-from llamaindex_parts import MODES, QUESTION, STREAMS, ListRetriever, ScriptedLLM, ask
-from llamaindex_selfroute import SelfRouteQueryEngine, SelfRouteSynthesizer, StoredDocuments
+from llamaindex_parts import MODES, STREAMS, ListRetriever, ScriptedLLM, ask
+from llamaindex_selfroute import SelfRouteQueryEngine, StoredDocuments
 from llamaindex_stores_parts import SPLIT, STORES, Shelf, Words, a_chroma, declining, loaded, only, over, simple, split
 from llamaindex_wrappers import levels
 from scenarios import FOUND
@@ -358,42 +355,3 @@ def test_another_index_over_the_same_nodes_is_known_for_that_or_told_what_is_hid
 
 
 # An index becomes an engine that routes, in place of its own
-
-
-@cache
-def _index(kind: str) -> VectorStoreIndex:
-    return STORES[kind](split(MINUTES))
-
-
-ENGINES: dict[str, Callable[..., RetrieverQueryEngine]] = {
-    "as_query_engine": lambda index, *, llm, streaming: index.as_query_engine(
-        response_synthesizer=SelfRouteSynthesizer(documents=[MINUTES], llm=llm, streaming=streaming), llm=llm
-    ),
-    "retriever": lambda index, *, llm, streaming: SelfRouteQueryEngine(
-        index.as_retriever(similarity_top_k=2), documents=[MINUTES], llm=llm, streaming=streaming
-    ),
-    "from_args": lambda index, *, llm, streaming: SelfRouteQueryEngine.from_args(
-        index.as_retriever(similarity_top_k=2), llm, documents=[MINUTES], streaming=streaming
-    ),
-    "from_index": lambda index, *, llm, streaming: SelfRouteQueryEngine.from_index(
-        index, similarity_top_k=2, llm=llm, streaming=streaming
-    ),
-}
-
-
-@every_mode
-@pytest.mark.parametrize("kind", ROUTES)
-@pytest.mark.parametrize(("store", "name"), [(store, name) for store in ("simple", "chroma") for name in ENGINES])
-async def test_an_index_becomes_an_engine_in_place_of_its_own(store: str, name: str, kind: str, mode: str) -> None:
-    draft = ("unanswerable",) if kind == "declined" else TEA
-    llm, streaming = declining(draft=draft), mode in STREAMS
-    expected = await ask(_index(store).as_query_engine(llm=declining(draft=draft), streaming=streaming), QUESTION, mode)
-    asked = await ask(ENGINES[name](_index(store), llm=llm, streaming=streaming), QUESTION, mode)
-    retrieved = [item.node_id for item in expected.source_nodes]
-    assert len(retrieved) == 2
-    assert (asked.text, asked.route, asked.retrieved) == (ANSWERS[kind], ROUTES[kind], retrieved)
-    if kind == "answered":
-        assert (asked.text, asked.source_nodes) == (expected.text, expected.source_nodes)
-    else:
-        assert asked.sources == [MINUTES.text]
-    assert all(item.get_content() in llm.calls[0].prompt for item in expected.source_nodes)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 import sys
@@ -12,7 +11,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from llama_index.core import Settings
 from llama_index.core.instrumentation.dispatcher import instrument_tags
 from llama_index.core.instrumentation.events import BaseEvent
 from llama_index.core.instrumentation.events.query import QueryStartEvent
@@ -148,15 +146,6 @@ async def test_the_events_hold_the_query_the_nodes_and_the_response(mode: str) -
         assert QUESTION in (query, getattr(query, "query_str", None))
 
 
-@every_mode
-async def test_the_callback_manager_of_the_settings_is_the_default(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    recording = Recording()
-    monkeypatch.setattr(Settings, "_callback_manager", recording.manager)
-    await ask(an_engine(streaming=mode in STREAMS), QUESTION, mode)
-    for event in ("query", "synthesize"):
-        assert recording.callbacks.log.count(("start", event)) == recording.callbacks.log.count(("end", event)) == 1
-
-
 def _load(*_: Any) -> list[Document]:
     return DOCUMENTS if ListRetriever().retrieve("which documents?") else []
 
@@ -177,14 +166,6 @@ async def test_what_the_documents_run_is_below_the_synthesis_and_bears_the_calle
     ]
     (event,) = recording.events.of(SelfRouteDecisionEvent)
     assert (recording.spans.roots, event.tags) == ([f"SelfRouteQueryEngine.{a}query"], {"tenant": 7})
-
-
-async def test_questions_asked_at_once_keep_their_own_trees() -> None:
-    with recorded() as recording:
-        await asyncio.gather(*(ask(an_engine(delay=0.001), f"Number {n}?", "aquery") for n in range(8)))
-    assert recording.spans.roots == ["SelfRouteQueryEngine.aquery"] * 8
-    assert recording.spans.edges.count(("SelfRouteSynthesizer.asynthesize", "ScriptedLLM.achat")) == 16
-    assert len({event.span_id for event in recording.events.of(SelfRouteDecisionEvent)}) == 8
 
 
 class OpenInferencesSpan:
