@@ -26,9 +26,9 @@ from both_parts import (
     seen,
     until,
 )
-from scenarios import DOCUMENT_TEXTS, FINAL, FOUND, PASSAGE_TEXTS, QUESTION
+from scenarios import DOCUMENT_TEXTS, FINAL, PASSAGE_TEXTS, QUESTION
 from selfroute.errors import InputError
-from selfroute.usage import FREE, Usage, count_tokens
+from selfroute.usage import FREE, Usage
 from steering import BY_NAME
 
 NEITHER = {
@@ -52,14 +52,6 @@ async def _none(*_: Any) -> list[Any]:
     return []
 
 
-@everywhere
-async def test_an_empty_retrieval_goes_straight_to_the_documents(where: str) -> None:
-    found = await pipeline(where, None, passages=(), usage=True).ask()
-    assert (found.retrieved, found.read, found.answer) == (0, [*DOCUMENT_TEXTS], FOUND)
-    assert (found.decision, found.steps) == (NEITHER["decision"], ["long_context"])
-    assert (found.usage["rag"], found.usage["estimated"]) == (None, False)
-
-
 BLANK = ("", " \n\t")
 NOTHING: dict[str, Any] = {
     "blank": lambda where: [*BLANK],
@@ -74,13 +66,6 @@ NOTHING: dict[str, Any] = {
 async def test_nothing_to_read_asks_no_model(name: str, where: str) -> None:
     found = await pipeline(where, None, None, passages=(), documents=NOTHING[name](where)).ask()
     assert (found.told | {"input": None}, found.context, found.calls) == (NEITHER | {"input": None}, [], [])
-
-
-@everywhere
-async def test_nothing_to_read_after_a_decline_asks_no_second_time(where: str) -> None:
-    found = await pipeline(where, final=None, documents=lambda *_: []).ask()
-    assert (found.answer, found.answerable, found.route, found.context) == ("unanswerable", False, "long_context", [])
-    assert (found.retrieved, found.usage["long_context"], found.steps) == (2, None, ["rag"])
 
 
 class WireError(Exception):
@@ -147,22 +132,6 @@ async def test_a_stop_out_of_user_code_does_not_pass_for_the_end(part: str, stop
         assert await asyncio.wait_for(pipeline(where, **parts[part]).ask(), 2) is None
 
 
-@everywhere
-async def test_usage_is_the_provider_s_own_where_it_tells_and_estimated_where_not(where: str) -> None:
-    found = await pipeline(where, usage=True).ask()
-    for call, step in zip(found.calls, ("rag", "long_context"), strict=True):
-        words = len(call.prompt.split())
-        assert (found.usage[step]["input_tokens"], found.usage[step]["cached_tokens"]) == (words, words // 2)
-    assert [found.usage[step]["output_tokens"] for step in found.steps] == [1, 4]
-    guessed = await pipeline(where).ask()
-    assert (found.usage["estimated"], guessed.usage["estimated"]) == (False, True)
-    assert guessed.usage["rag"] == {
-        "input_tokens": count_tokens(guessed.calls[0].prompt),
-        "output_tokens": count_tokens("unanswerable"),
-        "cached_tokens": 0,
-    }
-
-
 @every_stream
 async def test_a_decline_that_says_no_more_ends_by_itself_and_keeps_its_usage(where: str) -> None:
     one = pipeline(where, ("Un", "answer", "able", "."), usage=True)
@@ -205,15 +174,6 @@ async def test_what_the_last_step_says_after_the_refusal_is_shown_while_it_comes
 
 
 @every_stream
-async def test_a_doubted_draft_is_hung_up_on_as_soon_as_text_follows_its_numbers(where: str) -> None:
-    found = await pipeline_for(where, BY_NAME["a doubt in single characters 80 42"]).ask()
-    draft, _ = found.calls
-    assert (draft.ended, len("80 42\n") <= draft.emitted <= len("80 42\nMr Lin")) == ("closed", True)
-    assert found.usage["estimated"]
-    assert 0 < found.usage["rag"]["output_tokens"] <= 7
-
-
-@every_stream
 @either_step
 @pytest.mark.parametrize("wanted", [1, 3])
 async def test_a_reader_who_leaves_stops_the_model_and_leaves_nothing_open(wanted: int, step: str, where: str) -> None:
@@ -225,14 +185,6 @@ async def test_a_reader_who_leaves_stops_the_model_and_leaves_nothing_open(wante
                     await anext(pieces)
             assert (one.model.calls[-1].ended, one.model.calls[-1].emitted < 20) == ("closed", True)
         assert watched is one or watched.open == []
-
-
-@every_stream
-async def test_a_line_that_dies_after_text_was_shown_is_an_error_not_an_end(where: str) -> None:
-    one = pipeline(where, LONG[:26], breaks_after=15)
-    with pytest.raises(ConnectionError):
-        await one.ask()
-    assert one.model.steps == ["rag"]
 
 
 @awaited

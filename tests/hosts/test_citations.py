@@ -69,19 +69,10 @@ CHAIRED = (0, "Ms Okafor chaired the meeting.")
 CASES = [
     Cited("an answer from the passages", ("Ms ", "Okafor was."), None, (1, "Ms Okafor was ill."), "Who was ill?"),
     Cited("an answer from the documents", UNANSWERABLE, ("Ms Okafor ", "in May."), CHAIRED),
-    Cited(
-        "the second document",
-        UNANSWERABLE,
-        ("Mrs. Duarte.",),
-        (1, "Mrs. Duarte chaired the meeting, since Ms Okafor was ill."),
-        "Who chaired the meeting in June?",
-    ),
     Cited("both steps decline", UNANSWERABLE, UNANSWERABLE, None),
     Cited("the last step declines in words", UNANSWERABLE, ("The minutes do not mention who chaired.",), None),
     Cited("nothing is retrieved", None, ("Ms Okafor.",), CHAIRED, passages=()),
-    Cited("no draft is made", None, ("Ms Okafor.",), CHAIRED, options={"start": "long_context"}),
     Cited("a row of a table", UNANSWERABLE, ("104",), (0, "| Ice, a tonne | 104 |"), "What is the price of ice?"),
-    Cited("an abbreviation", UNANSWERABLE, ("Dr. Lin",), (0, "Dr. Lin wrote the minutes."), "Who wrote the minutes?"),
     Cited("a reply that thinks first", UNANSWERABLE, ("<think>Rope? Tea? Dr. Lin?</think>", "Ms Okafor."), CHAIRED),
     Cited("an answer that stands nowhere", UNANSWERABLE, ("Zebras.",), None, "Why?"),
     Cited(
@@ -98,14 +89,6 @@ CASES = [
         (0, "主席是李明先生。"),
         "谁是会议的主席?",
         documents=(("五月", f"{WHOLE}。会议于十点开始。主席是李明先生。「散会」,他说。"),),
-    ),
-    Cited(
-        "Japanese",
-        UNANSWERABLE,
-        ("3500円です。",),
-        (0, "費用は3500円でした。"),
-        "費用はいくらですか。",
-        documents=(("五月", f"{WHOLE}。会議は十時に始まった。費用は3500円でした。"),),
     ),
     Cited(
         "what is no text at all",

@@ -51,7 +51,6 @@ Source = Callable[[_Loader], Any]
 SOURCES: dict[str, Source] = {
     "a function": lambda loader: lambda *given: [*loader.load(*given)],
     "a method": lambda loader: loader.load,
-    "a partial": lambda loader: functools.partial(_Loader.load, loader),
     "an object": lambda loader: _Object(loader.load),
 }
 TO_AWAIT: dict[str, Source] = {
@@ -64,7 +63,6 @@ OF_LANGCHAIN: dict[str, Source] = {
     "a runnable": lambda loader: RunnableLambda(loader.load),
     "a runnable with both": lambda loader: RunnableLambda(loader.load, afunc=loader.aload),
     "a sequence": lambda loader: RunnablePassthrough() | loader.load,
-    "a runnable with retry": lambda loader: RunnableLambda(loader.load).with_retry(),
 }
 OF_LLAMAINDEX: dict[str, Source] = {
     "a function to a tuple": lambda loader: lambda *given: tuple(loader.load(*given)),
@@ -114,10 +112,8 @@ def test_they_serve_a_sync_query_of_an_engine_where_no_loop_runs(name: str, wher
 
 WRONG: dict[str, tuple[Callable[[str], Any], str]] = {
     "nothing": (lambda _: None, "NoneType"),
-    "a number": (lambda _: 7, "int"),
     "a text": (lambda _: "secret text", "str"),
     "texts": (lambda _: ["secret text"], "str"),
-    "a dict": (lambda _: {"secret text": 1}, "dict"),
     "a document alone": (lambda where: document(where, "secret text"), "Document"),
     "nothing among documents": (lambda where: [document(where, "secret text"), None], "NoneType"),
 }

@@ -177,13 +177,11 @@ METADATA: dict[str, tuple[dict[str, Any], int, Any]] = {
     "a page": ({"page": 0}, AT, 0),
     "a label of a page": ({"page_label": "iv"}, AT, "iv"),
     "a whole document": (_label(method="offsets", pages=[[0, 1], [AT, 2], [AT + 1, 3]]), AT, 2),
-    "a document before its first page": (_label(method="offsets", pages=[[AT + 1, 3]]), AT, None),
     "a trimmed document": (_label(read=[900, 999], pages=[[0, 1], [900 + AT, 2]]), AT, 2),
     "a section": (_label(**SECTION, pages=[[0, 1], [1_000 + AT, 7], [1_200, 8]]), 1_000 + AT, 7),
     "a section without pages": (_label(**SECTION), 1_000 + AT, None),
     "a section that somebody else wrote": ({"selfroute": SECTION}, AT, None),
     "pages that somebody else wrote": ({"selfroute": {"pages": [[0, {"x": 1}]], "read": [-7, "x"]}}, AT, None),
-    "no label at all": ({"selfroute": "hello"}, AT, None),
 }
 
 

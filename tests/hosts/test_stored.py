@@ -234,9 +234,7 @@ NONSENSE: dict[str, tuple[Callable[[Any], Any], str]] = {
     "None": (lambda home: None, "got NoneType"),
     "text": (lambda home: "Ms Okafor", "got str"),
     "a chunk": (lambda home: home.passage(Piece("Ms Okafor")), "got "),
-    "a dict": (lambda home: {"chunks": []}, "got "),
     "texts": (lambda home: ["Ms Okafor"], "got str"),
-    "rows": (lambda home: [("id", "text")], "got tuple"),
     "a coroutine": (lambda home: _afetch(), "got coroutine"),
     "another document": (
         lambda home: home.chunks(cut(BIRCH, "birch.md")),

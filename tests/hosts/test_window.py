@@ -246,15 +246,6 @@ def test_documents_fill_the_budget_and_no_more(where: str, budget: int) -> None:
 
 
 @everywhere
-def test_documents_that_fit_are_handed_over_as_they_are(where: str) -> None:
-    told = long(
-        where, documents=[a_document(where, source=name) for name in ("May", "June")], max_context_tokens=5000
-    ).now()
-    assert told.read == [long_text()] * 2
-    assert not any((label or {}).get("trimmed") for label in told.labels)
-
-
-@everywhere
 def test_the_best_documents_come_first_and_the_last_is_trimmed(where: str) -> None:
     documents = [a_document(where, 400, name) for name in ("May", "June", "July")]
     before = deepcopy(documents)
@@ -355,24 +346,18 @@ NARROW = {"max_input_tokens": 3000}
 WINDOWS: dict[str, tuple[Callable[[], Any], int | None]] = {  # the model, and the window that is kept
     "langchain: a profile": (lambda: profiled(NARROW), 3000),
     "langchain: bound": (lambda: profiled(NARROW).bind(stop=["\n"]), 3000),
-    "langchain: with a config": (lambda: profiled(NARROW).with_config(tags=["t"]), 3000),
     "langchain: with retries": (lambda: profiled(NARROW).with_retry(), 3000),
     "langchain: with fallbacks": (lambda: profiled(NARROW).with_fallbacks([langchain_parts.ScriptedModel()]), 3000),
     "langchain: Ollama": (ollama, 2000),
     "langchain: Ollama, bound": (lambda: ollama(6000).bind(options={"num_ctx": 1500}), 1500),
-    "langchain: Ollama, with retries": (lambda: ollama().with_retry(), 2000),
     "langchain: Ollama, told nothing": (lambda: ollama(None), 3000),
     "langchain: no profile": (profiled, None),
-    "langchain: an empty profile": (lambda: profiled({}), None),
     "langchain: another profile": (lambda: profiled({"max_output_tokens": 5}), None),
-    "langchain: a profile of None": (lambda: profiled({"max_input_tokens": None}), None),
     "llamaindex: declared": (lambda: declaring(3000), 3000),
     "llamaindex: one more than the host's default": (lambda: declaring(DEFAULT_CONTEXT_WINDOW + 1), 3901),
     "llamaindex: the host's default": (lambda: declaring(DEFAULT_CONTEXT_WINDOW), None),
     "llamaindex: of no size": (lambda: declaring(0), None),
-    "llamaindex: unknown": (lambda: declaring(-1), None),
     "llamaindex: Ollama, default": (lambda: OllamaLLM(final=FINAL), DEFAULT_CONTEXT_WINDOW),
-    "llamaindex: Ollama": (lambda: OllamaLLM(final=FINAL, context_window=3000), 3000),
     "llamaindex: Ollama, by an option": (
         lambda: OllamaLLM(final=FINAL, context_window=128_000, additional_kwargs={"num_ctx": 2000}),
         2000,

@@ -64,18 +64,14 @@ each_step = pytest.mark.parametrize("step", ["draft", "final"])
 VERDICTS = {  # draft and final reply; route, answer, whether it is one, signal
     "answered": ((ANSWER, ""), ("rag", ANSWER, True, "answered")),
     "declined": ((REFUSAL, ANSWER), ("long_context", ANSWER, True, "sentinel")),
-    "declined with a dot": (("Unanswerable.", ANSWER), ("long_context", ANSWER, True, "sentinel")),
     "declined in its own words": ((IN_WORDS, ANSWER), ("long_context", ANSWER, True, "phrase")),
     "declined twice": ((REFUSAL, REFUSAL), ("long_context", REFUSAL, False, "sentinel")),
     "an empty draft": (("", ANSWER), ("long_context", ANSWER, True, "empty")),
     "an empty final reply": ((REFUSAL, ""), ("long_context", REFUSAL, False, "sentinel")),
-    "a prefix of the refusal": (("un", ""), ("rag", "un", True, "answered")),
     "the refusal in pieces": (
         (Reply(pieces=["un", "ans", "", "werable"]), ANSWER),
         ("long_context", ANSWER, True, "sentinel"),
     ),
-    "in single characters": ((Reply(pieces=list(REFUSAL)), ANSWER), ("long_context", ANSWER, True, "sentinel")),
-    "between empty pieces": ((Reply(pieces=["", " ", REFUSAL]), ANSWER), ("long_context", ANSWER, True, "sentinel")),
     "more after the last refusal": (
         (REFUSAL, RAMBLING),
         ("long_context", RAMBLING.removeprefix(f"{REFUSAL} "), False, "sentinel"),

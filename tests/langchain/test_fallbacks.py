@@ -50,8 +50,6 @@ def _function(of: ScriptedModel) -> RunnableLambda[Any, Any]:
 FALLBACKS: dict[str, Any] = {
     "a smaller one": lambda of: big().with_fallbacks([of]),
     "the last of three": lambda of: big().with_fallbacks([big(), of]),
-    "with retries": lambda of: big().with_fallbacks([of.with_retry(stop_after_attempt=1)]),
-    "bound": lambda of: big().with_fallbacks([of]).bind(stop=["\n"]),
     "in a sequence": lambda of: RunnableLambda(lambda prompt: prompt) | big().with_fallbacks([of]),
     "a function": lambda of: big().with_fallbacks([_function(of)]),
 }

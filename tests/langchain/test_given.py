@@ -38,13 +38,9 @@ def _over_text(plain: ListRetriever) -> RunnableLambda[str, list[Document]]:
 STRING_RETRIEVERS = {
     "plain": lambda plain: plain,
     "with_retry": lambda plain: plain.with_retry(),
-    "with_config": lambda plain: plain.with_config(tags=["t"]),
     "with_fallbacks": lambda plain: plain.with_fallbacks([ListRetriever()]),
-    "bind": lambda plain: plain.bind(),
-    "configurable": lambda plain: plain.configurable_fields(k=ConfigurableField(id="k")),
     "alternatives": lambda plain: plain.configurable_alternatives(ConfigurableField(id="r"), default_key="one"),
     "retry over config": lambda plain: plain.with_config(tags=["t"]).with_retry(),
-    "with_types": lambda plain: plain.with_types(input_type=str),
     "reranked": lambda plain: plain | RunnableLambda(lambda found: found),
     "a runnable over text": _over_text,
 }
@@ -84,7 +80,6 @@ def test_chunks_without_metadata_and_a_wrong_number_of_passages_say_what_to_do()
 
 DICT_RETRIEVERS = {
     "lambda": RunnableLambda,
-    "lambda with retry": lambda note: RunnableLambda(note).with_retry(),
     "passthrough": lambda note: RunnablePassthrough() | note,
     "assign": lambda note: RunnablePassthrough.assign(more=lambda _: 1) | itemgetter("input") | (lambda _: PASSAGES),
 }
@@ -114,10 +109,7 @@ def _said(prompt: Any) -> str:
 
 MODELS: dict[str, Any] = {
     "with_retry": lambda model: model.with_retry(),
-    "with_fallbacks": lambda model: model.with_fallbacks([ScriptedModel()]),
     "bind": lambda model: model.bind(stop=["\n"]),
-    "with_config": lambda model: model.with_config(tags=["mine"]),
-    "configurable": lambda model: model.configurable_fields(label=ConfigurableField(id="label")),
     "piped to a parser": lambda model: model | StrOutputParser(),
     "lambda that returns a string": lambda _: RunnableLambda(_said),
     "lambda that returns a message": lambda _: RunnableLambda(lambda prompt: AIMessage(_said(prompt))),

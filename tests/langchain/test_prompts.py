@@ -58,7 +58,6 @@ def test_a_prompt_that_is_changed_in_place_is_that_of_one_chain(field: str) -> N
 
 
 PROMPTS = {
-    "chat": ChatPromptTemplate([("system", "Custom. {context}"), ("human", "{input} or {refusal}")]),
     "history": ChatPromptTemplate(
         [("system", "Custom. {context}"), MessagesPlaceholder("chat_history", optional=True), ("human", "{input}")]
     ),
@@ -124,10 +123,8 @@ async def _later(words: dict[str, Any]) -> Any:
 
 MADE = {
     "a value": RunnableLambda(lambda words: StringPromptValue(text=f"Value. {words['context']} {words['refusal']}")),
-    "text": RunnableLambda(lambda words: f"Text. {words['context']}"),
     "messages": RunnableLambda(lambda words: [HumanMessage(f"Messages. {words['context']}")]),
     "a sequence": RunnableLambda(lambda words: {**words, "input": "Sequence."}) | OTHER,
-    "a binding": OTHER.with_config(tags=["x"]),
     "only async": RunnableLambda(lambda _: (_ for _ in ()).throw(AssertionError), afunc=_later),
 }
 

@@ -69,12 +69,8 @@ WRAPPED: dict[str, Callable[[Any], Any]] = {
     "bind": lambda llm: llm.bind(seed=7),
     "config": lambda llm: llm.bind(seed=7).with_config(tags=["mine"]),
     "retry": lambda llm: llm.bind(seed=7).with_retry(stop_after_attempt=2),
-    "retry outside in": lambda llm: llm.with_retry(stop_after_attempt=2).bind(seed=7),
-    "fallbacks": lambda llm: llm.bind(seed=7).with_fallbacks([llm.bind(seed=8)]),
     "a fallback": lambda llm: model_that_fails().with_fallbacks([llm.bind(seed=7)]),
-    "a fallback outside in": lambda llm: model_that_fails().bind(seed=6).with_fallbacks([llm]).bind(seed=7),
     "configurable": lambda llm: llm.configurable_fields(seed=ConfigurableField("the_seed")),
-    "configurable inside": lambda llm: llm.configurable_fields(seed=ConfigurableField("the_seed")).with_retry(),
     "alternatives": lambda llm: model_that_fails().configurable_alternatives(
         ConfigurableField("which"), other=llm.bind(seed=7)
     ),
@@ -142,7 +138,6 @@ def _filled(schema: Any, prompt: Any) -> Any:
 # Whether the message is seen, and with it the token counts.
 MAKINGS: dict[str, tuple[Callable[[Any, Any], Any], bool]] = {
     "a parser": (lambda llm, schema: llm | (lambda message: _read(schema, message)), True),
-    "two parsers": (lambda llm, schema: llm | (lambda message: (schema, message)) | (lambda both: _read(*both)), True),
     "a parser that returns a dict": (
         lambda llm, schema: llm | (lambda message: _read(schema, message).model_dump()),
         True,
@@ -153,7 +148,6 @@ MAKINGS: dict[str, tuple[Callable[[Any, Any], Any], bool]] = {
         False,
     ),
     "the report alone": (lambda _, schema: RunnableLambda(lambda prompt: _filled(schema, prompt)), False),
-    "a dict alone": (lambda _, schema: RunnableLambda(lambda prompt: _filled(schema, prompt).model_dump()), False),
 }
 
 
@@ -172,7 +166,6 @@ UNREADABLE: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
     "a parser that finds nothing": (lambda llm, _: llm | (lambda _: None), "Mr Lin."),
     "a parser of text": (lambda llm, _: llm | StrOutputParser(), "Mr Lin."),
     "a text": (lambda *_: RunnableLambda(lambda _: "Mr Lin."), "Mr Lin."),
-    "nothing": (lambda *_: RunnableLambda(lambda _: None), "unanswerable"),
 }
 
 

@@ -100,12 +100,9 @@ async def test_the_tree_of_runs_shows_the_steps_that_ran_and_where_it_failed(nam
 
 DRESSED: dict[str, Any] = {
     "plain": lambda model: model,
-    "retry": lambda model: model.with_retry(),
     "fallbacks": lambda model: ScriptedModel(failures={"rag": [OSError()], "long_context": [OSError()]}).with_fallbacks(
         [model]
     ),
-    "bind": lambda model: model.bind(stop=["\n"]),
-    "config": lambda model: model.with_config(tags=["mine"]),
 }
 
 
@@ -142,13 +139,6 @@ async def test_reading_records_no_text_and_the_root_what_went_in_and_came_out(
     assert told.get("trimmed", False) is (max_context_tokens is not None)
     outputs = (root.outputs["answer"], root.outputs["route"])
     assert (root.inputs, outputs) == ({"input": QUESTION}, (FOUND, "long_context"))
-
-
-async def test_reading_sections_records_where_they_stand() -> None:
-    root = (await trace(steered("a second reading that declines"), "invoke")).root
-    first = next(run for run in root.children if run.name == READ)
-    assert {one["method"] for one in first.outputs["documents"]} == {"sections"}
-    assert QUESTION not in str(first.outputs)
 
 
 async def _aload(given: Any) -> list[Document]:

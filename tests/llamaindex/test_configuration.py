@@ -47,11 +47,8 @@ TWICE: dict[str, Any] = {
     "documents": DOCUMENTS,
     "llm": ScriptedLLM(draft=("Another.",)),
     "long_context_llm": MODEL,
-    "rag_prompt": CUSTOM,
     "refusal": "PASS",
-    "max_context_tokens": 9,
     "streaming": True,
-    "answerability": "structured",
 }
 
 

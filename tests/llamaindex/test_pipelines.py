@@ -22,9 +22,10 @@ def a_pipeline(*chain: Any, **fields: Any) -> Any:
 async def answered(pipeline: Any, mode: str, **inputs: Any) -> list[Asked]:
     """What a pipeline returns, read to the end."""
     came = await pipeline.arun(**inputs) if mode in AWAITED else pipeline.run(**inputs)
-    read = []
+    read: list[Asked] = []
     for one in came if isinstance(came, list) else [came]:
-        read.append(Asked(one, [piece async for piece in pieces_of(one, mode)]))
+        pieces = [piece async for piece in pieces_of(one, mode)]
+        read += [Asked(one, pieces)]
     return read
 
 

@@ -36,7 +36,6 @@ PROMPTS = {
         "Custom. {passages} {question}",
         template_var_mappings={"context_str": "passages", "query_str": "question"},
     ),
-    "partial": PromptTemplate("{style} {context_str} {query_str}").partial_format(style="Custom."),
     "function": PromptTemplate("{style} {context_str} {query_str}", function_mappings={"style": lambda **_: "Custom."}),
     "selector": SelectorPromptTemplate(
         PromptTemplate("Custom. {query_str} {context_str}"),
@@ -111,8 +110,6 @@ async def test_each_name_that_an_engine_lists_changes_the_prompt(field: str, pre
 LACKING: dict[str, Any] = {
     "no context": PromptTemplate("{query_str}"),
     "no question": PromptTemplate("{context_str}"),
-    "other words": PromptTemplate("{context} {question}"),
-    "chat": _chat((MessageRole.USER, "{context_str}")),
     "mapped to nothing": PromptTemplate("{passages} {query_str}", template_var_mappings={"context_str": "texts"}),
     "selector": SelectorPromptTemplate(CUSTOM, [(is_chat_model, PromptTemplate("x"))]),
     "text": "{context_str} {query_str}",

@@ -297,7 +297,6 @@ def _plain(kind: Any) -> Any:
 INDICES: dict[str, Callable[[], Any]] = {
     "list": lambda: _plain(SummaryIndex),
     "keywords": lambda: _plain(KeywordTableIndex),
-    "summaries": lambda: _summaries(None),
     "summaries in Chroma": lambda: _summaries(a_chroma),
     "tree": _tree,
 }
