@@ -69,6 +69,13 @@ CHAIRED = (0, "Ms Okafor chaired the meeting.")
 CASES = [
     Cited("an answer from the passages", ("Ms ", "Okafor was."), None, (1, "Ms Okafor was ill."), "Who was ill?"),
     Cited("an answer from the documents", UNANSWERABLE, ("Ms Okafor ", "in May."), CHAIRED),
+    Cited(
+        "the second document",
+        UNANSWERABLE,
+        ("Mrs. Duarte.",),
+        (1, "Mrs. Duarte chaired the meeting, since Ms Okafor was ill."),
+        "Who chaired the meeting in June?",
+    ),
     Cited("both steps decline", UNANSWERABLE, UNANSWERABLE, None),
     Cited("the last step declines in words", UNANSWERABLE, ("The minutes do not mention who chaired.",), None),
     Cited("nothing is retrieved", None, ("Ms Okafor.",), CHAIRED, passages=()),
@@ -158,24 +165,7 @@ async def test_of_a_document_that_was_cut_the_offsets_are_into_what_was_read(whe
 
 
 @awaited
-async def test_a_long_document_is_looked_through_beside_the_event_loop(
-    where: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    threads: list[Any] = []
-
-    def spying(*args: Any, **options: Any) -> Any:
-        threads.append(current_thread())
-        return cite(*args, **options)
-
-    monkeypatch.setattr("selfroute.citations.cite", spying)
-    for more, beside in (("", False), ("Nothing was said. " * 5_000, True)):
-        found = await asked(where, Cited("", UNANSWERABLE, ("Ms Okafor.",), CHAIRED, documents=(("May", MAY + more),)))
-        assert found.citations[0]["text"] == CHAIRED[1]
-        assert (threads.pop() is not current_thread()) is beside
-
-
-@awaited
-async def test_a_long_reply_is_judged_and_looked_up_beside_the_event_loop(
+async def test_citations_of_long_texts_are_found_beside_the_event_loop(
     where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     threads: list[Any] = []
@@ -189,10 +179,15 @@ async def test_a_long_reply_is_judged_and_looked_up_beside_the_event_loop(
 
     spy_on("selfroute.citations.cite", cite)
     spy_on("selfroute.effects.declines_anywhere", declines_anywhere)
-    for more, beside in (("", False), (" Tea was served." * 200, True)):
+    for document, reply, beside in (
+        ("", "", [False, False]),
+        ("Nothing was said. " * 5_000, "", [False, True]),
+        ("", " Tea was served." * 200, [True, True]),
+    ):
         threads.clear()
-        await asked(where, Cited("", UNANSWERABLE, ("Ms Okafor.", more), CHAIRED))
-        assert [thread is not current_thread() for thread in threads] == [beside, beside]
+        case = Cited("", UNANSWERABLE, ("Ms Okafor.", reply), CHAIRED, documents=(("May", MAY + document),))
+        assert (await asked(where, case)).citations
+        assert [thread is not current_thread() for thread in threads] == beside
 
 
 @everywhere

@@ -97,7 +97,7 @@ INPUTS = {"input": QUESTION, "chat_history": HISTORY, "year": 1907}
 
 
 @every_mode
-async def test_it_takes_and_returns_what_a_retrieval_chain_does(mode: str) -> None:
+async def test_chain_takes_and_returns_what_a_retrieval_chain_does(mode: str) -> None:
     theirs = await ask(a_retrieval_chain(ListRetriever(), ScriptedModel(draft=("Mr", " Lin."))), INPUTS, mode)
     ours = await ask(a_chain(("Mr", " Lin.")), INPUTS, mode)
     assert {key: ours[key] for key in theirs} == theirs
@@ -105,34 +105,28 @@ async def test_it_takes_and_returns_what_a_retrieval_chain_does(mode: str) -> No
 
 
 @every_mode
-async def test_a_history_aware_retriever_is_given_all_inputs(mode: str) -> None:
-    rewriter = ScriptedModel(draft=("Who chaired", " the May meeting?"))
+async def test_history_aware_retriever_is_given_all_inputs(mode: str) -> None:
     prompt = ChatPromptTemplate([MessagesPlaceholder("chat_history"), ("human", "{input}")])
-    retriever = ListRetriever()
-    chain = a_chain(("Mr Lin.",), retriever=create_history_aware_retriever(rewriter, retriever, prompt))
-    result = await ask(chain, INPUTS, mode)
-    assert retriever.queries == ["Who chaired the May meeting?"]
-    assert "There was." in rewriter.calls[0].prompt
-    assert (result["retrieved"], result["chat_history"], result["year"]) == (PASSAGES, HISTORY, 1907)
-
-
-@every_mode
-async def test_the_history_stands_before_the_question_in_both_prompts(mode: str) -> None:
-    chain = a_chain()
-    await ask(chain, INPUTS, mode)
-    for call in chain.llm.calls:
-        assert call.messages[:2] == HISTORY
-        assert QUESTION in str(call.messages[-1].text)
+    for given, asked in ((INPUTS, "Who chaired the May meeting?"), ({"input": QUESTION}, QUESTION)):
+        rewriter, retriever = ScriptedModel(draft=("Who chaired", " the May meeting?")), ListRetriever()
+        chain = a_chain(("Mr Lin.",), retriever=create_history_aware_retriever(rewriter, retriever, prompt))
+        result = await ask(chain, given, mode)
+        assert (retriever.queries, result["retrieved"]) == ([asked], PASSAGES)
+        assert {key: result[key] for key in given} == given
+        assert all("There was." in call.prompt for call in rewriter.calls)
 
 
 @every_mode
 async def test_extra_inputs_reach_prompts_documents_and_output(mode: str) -> None:
     seen: list[Any] = []
-    prompt = ChatPromptTemplate.from_template("{context}\n{input} In {year}?")
-    chain = a_chain(
-        rag_prompt=prompt, long_context_prompt=prompt, documents=lambda given: seen.append(given) or DOCUMENTS
-    )
-    result = await ask(chain, INPUTS, mode)
-    assert all(call.prompt.endswith("In 1907?") for call in chain.llm.calls)
-    assert seen == [{**INPUTS, "retrieved": PASSAGES}]
-    assert {key: result[key] for key in INPUTS} == INPUTS
+    prompt = ChatPromptTemplate([MessagesPlaceholder("chat_history"), ("human", "{context}\n{input} In {year}?")])
+    own = {"rag_prompt": prompt, "long_context_prompt": prompt}
+    for fields, ending in ((own, "In 1907?"), ({}, "")):
+        seen.clear()
+        chain = a_chain(**fields, documents=lambda given: seen.append(given) or DOCUMENTS)
+        result = await ask(chain, INPUTS, mode)
+        for call in chain.llm.calls:
+            assert (call.messages[:2], call.prompt.endswith(ending)) == (HISTORY, True)
+            assert QUESTION in str(call.messages[-1].text)
+        assert seen == [{**INPUTS, "retrieved": PASSAGES}]
+        assert {key: result[key] for key in INPUTS} == INPUTS

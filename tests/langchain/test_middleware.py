@@ -108,38 +108,21 @@ async def answered(agent: Any, awaited: bool, text: str = QUESTION, **config: An
 
 
 @MODES
-async def test_a_draft_that_answers_is_the_answer(store: Any, awaited: bool) -> None:
-    agent, model = agent_of(store, {"draft": "Nets."})
-    state = await answered(agent, awaited)
-    assert [message.text for message in state["messages"]] == [QUESTION, "Nets."]
-    assert (state["selfroute"]["route"], state["selfroute"]["answerable"]) == ("rag", True)
-    assert state["selfroute"]["usage"]["total_tokens"] == 105
-    assert len(model.prompts) == 1
-    assert QUESTION in model.prompts[0][-1].text
-
-
-@MODES
-async def test_after_a_decline_the_documents_are_read_and_the_draft_is_nowhere(store: Any, awaited: bool) -> None:
-    agent, model = agent_of(store, {"draft": DRAFT, "whole": WHOLE})
-    state = await answered(agent, awaited)
-    assert [message.text for message in state["messages"]] == [QUESTION, WHOLE]
-    assert state["selfroute"]["route"] == "long_context"
-    assert state["selfroute"]["sources"] == ["crane.md"]
-    assert (state["selfroute"]["usage"]["total_tokens"], len(model.prompts)) == (210, 2)
-    assert DRAFT not in str(state["messages"])
-
-
-@MODES
 @pytest.mark.parametrize(
-    ("draft", "shown"), [("Nets.", "Nets."), (DRAFT, WHOLE), ("20 10\nunanswerable", "unanswerable")]
-)
-async def test_a_stream_shows_the_answer_once_and_nothing_of_a_declined_draft(
-    store: Any, awaited: bool, draft: str, shown: str
+    ("draft", "shown", "options"),
+    [("Nets.", "Nets.", {}), (DRAFT, WHOLE, {}), ("20 10\nunanswerable", "unanswerable", {"answerability": "graded", "stop_below": 30})],
+)  # fmt: skip
+async def test_middleware_shows_the_answer_once_and_nothing_of_a_declined_draft(
+    store: Any, awaited: bool, draft: str, shown: str, options: Any
 ) -> None:
-    graded = draft.startswith("20")
-    agent, _ = agent_of(
-        store, {"draft": draft, "whole": WHOLE}, **({"answerability": "graded", "stop_below": 30} if graded else {})
-    )
+    agent, model = agent_of(store, {"draft": draft, "whole": WHOLE}, **options)
+    state = await answered(agent, awaited)
+    assert [message.text for message in state["messages"]] == [QUESTION, shown]
+    report, asked = state["selfroute"], 1 + (shown == WHOLE)
+    assert (report["route"], report["answerable"]) == (("rag", "long_context")[asked - 1], not options)
+    assert report["sources"] == (["crane.md"] if asked == 2 else report["sources"])
+    assert (report["usage"]["total_tokens"], len(model.prompts)) == (105 * asked, asked)
+    assert QUESTION in model.prompts[0][-1].text
     given = {"messages": [("user", QUESTION)]}
     if awaited:
         pieces = [piece async for piece, _ in agent.astream(given, stream_mode="messages")]
@@ -150,7 +133,7 @@ async def test_a_stream_shows_the_answer_once_and_nothing_of_a_declined_draft(
     assert (len(told) > 1) == (shown == WHOLE)
     updates = list(agent.stream(given, stream_mode="updates"))
     assert any("selfroute" in (one or {}) for update in updates for one in update.values())
-    assert not graded or "20 10" not in str(updates)
+    assert not options or "20 10" not in str(updates)
 
 
 @tool

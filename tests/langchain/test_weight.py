@@ -42,28 +42,17 @@ def a_heavy_chain(**fields: Any) -> Any:
     return a_chain(**{"documents": HEAVY, **fields})
 
 
-TRACED = {
-    "chain": a_heavy_chain,
-    "with config": lambda: a_heavy_chain().with_config(tags=["mine"]),
-}
-
-
 @every_mode
-@pytest.mark.parametrize("form", TRACED)
-async def test_the_runs_of_a_question_hold_a_document_once(form: str, mode: str) -> None:
-    runs, _ = await _traced(TRACED[form](), QUESTION, mode)
-    assert [run.name for run in runs if copies([run.inputs, run.outputs])] == ["long_context"]
-    assert sum(copies([run.inputs, run.outputs]) for run in runs) == 1
-
-
-@every_mode
-async def test_the_result_is_whole_whatever_is_recorded(mode: str) -> None:
-    runs, result = await _traced(a_heavy_chain(), QUESTION, mode)
-    assert result["context"] == HEAVY
-    told = runs[0].outputs or {}
-    assert {**told, "context": None} == {**result, "context": None}
-    assert [(one.id, one.metadata) for one in told["context"]] == [(one.id, one.metadata) for one in HEAVY]
-    assert f"{len(HEAVY[0].page_content):,} characters" in told["context"][0].page_content
+async def test_runs_of_a_question_hold_a_document_once_and_the_result_is_whole(mode: str) -> None:
+    for chain in (a_heavy_chain(), a_heavy_chain().with_config(tags=["mine"])):
+        runs, result = await _traced(chain, QUESTION, mode)
+        assert [run.name for run in runs if copies([run.inputs, run.outputs])] == ["long_context"]
+        assert sum(copies([run.inputs, run.outputs]) for run in runs) == 1
+        assert result["context"] == HEAVY
+        told = runs[0].outputs or {}
+        assert {**told, "context": None} == {**result, "context": None}
+        assert [(one.id, one.metadata) for one in told["context"]] == [(one.id, one.metadata) for one in HEAVY]
+        assert f"{len(HEAVY[0].page_content):,} characters" in told["context"][0].page_content
 
 
 @pytest.mark.parametrize(("route", "kept"), [("rag", 1), ("sections", 1), ("long_context", 0)])
