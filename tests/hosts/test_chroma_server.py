@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -73,17 +71,3 @@ async def test_the_wall_holds(clients: Any, condition: Any, kind: str, mode: str
     await reads(home.pipeline(hidden, home.documents(condition)), mode)
     await reads(home.pipeline(same.search(condition)), mode)  # another client, and the same collection
     await refuses(home.pipeline(hidden), mode, "in tenant")
-
-
-@pytest.mark.parametrize("way", ["threads", "tasks"])
-@in_chroma
-async def test_tenants_ask_at_once(clients: Any, kind: str, way: str) -> None:
-    home = house(kind, two_tenants(), client=clients[0])
-    documents, tenants = home.documents(), [MINE, OTHER] * 4
-    pipelines = {owner: home.pipeline(home.search(Holds("tenant", owner)), documents) for owner in (MINE, OTHER)}
-    if way == "threads":
-        with ThreadPoolExecutor(4) as pool:
-            answers = list(pool.map(lambda owner: asyncio.run(pipelines[owner].ask()), tenants))
-    else:
-        answers = await asyncio.gather(*(pipelines[owner].ask("async") for owner in tenants))
-    assert [one.texts for one in answers] == [[text_of(owner)] for owner in tenants]

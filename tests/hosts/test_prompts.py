@@ -155,6 +155,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "documents as a dict": ({"documents": {"text": HIDDEN}}, "documents must be a list of Documents"),
     "a prompt as text": ({"rag_prompt": "{context} {input}"}, "rag_prompt"),
     "a document prompt as text": ({"document_prompt": "{text}"}, "document_prompt"),
+    "another answerability": ({"answerability": "json"}, "answerability must be"),
     "a blank refusal": ({"refusal": " \n"}, "refusal must be a word"),
 }
 BUILDS: dict[str, Any] = {

@@ -37,7 +37,6 @@ from scenarios import (
     FOUND,
     NO_REPLIES,
     PASSAGE_TEXTS,
-    QUESTION,
     SCENARIOS,
     SOME,
     WHOLE,
@@ -250,14 +249,6 @@ async def test_a_reply_is_the_same_decline_everywhere(told: Sequence[str]) -> No
         one = found["langchain invoke"]
         assert (one.decision, one.answerable) == (declines(reply).as_dict(), True), reply
     assert one.answer == ("It was oak." if declines(reply) else reply)
-
-
-async def test_each_text_and_the_question_are_sent_once() -> None:
-    for one in (await outcomes(DECLINED)).values():
-        rag, final = one.prompts
-        assert all(rag.count(text) == 1 for text in (*PASSAGE_TEXTS, QUESTION))
-        assert all(final.count(text) == 1 for text in (*DOCUMENT_TEXTS, QUESTION))
-        assert WHOLE not in rag
 
 
 LONG = " ".join([*(f"{WHOLE} word{n}." for n in range(150)), PASSAGE_TEXTS[0], *(f"word{n}" for n in range(50))])

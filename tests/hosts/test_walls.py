@@ -444,29 +444,24 @@ async def test_a_chunk_that_goes_to_the_other_side_is_noticed(kind: str, mode: s
     assert document.label["chunks"] == 8
 
 
-def _of_each(kind: str) -> dict[str, Pipeline]:
-    home = shared(kind)
-    documents = home.documents()
-    return {owner: home.pipeline(home.search(Holds("tenant", owner)), documents) for owner in (MINE, OTHER)}
-
-
 @every_kind
-def test_two_tenants_in_many_threads_do_not_meet(kind: str) -> None:
-    pipelines = _of_each(kind)
-    tenants = [MINE, OTHER] * 8
-    with ThreadPoolExecutor(8) as threads:
-        asked = [threads.submit(lambda owner=owner: asyncio.run(pipelines[owner].ask())) for owner in tenants]
-        assert [one.result().texts for one in asked] == [[text_of(owner)] for owner in tenants]
+@pytest.mark.parametrize("way", ["threads", "tasks"])
+async def test_two_tenants_at_once_do_not_meet(kind: str, way: str) -> None:
+    home = shared(kind)
+    documents, tenants = home.documents(), [MINE, OTHER] * 8
+    pipelines = {owner: home.pipeline(home.search(Holds("tenant", owner)), documents) for owner in (MINE, OTHER)}
+    if way == "threads":
+        with ThreadPoolExecutor(8) as threads:
+            asked = [threads.submit(lambda owner=owner: asyncio.run(pipelines[owner].ask())) for owner in tenants]
+            answers = [one.result() for one in asked]
+    else:
+        modes = [mode for mode in ("async", "astream") * 4 for _ in range(2)]
+        answers = await asyncio.gather(
+            *(pipelines[owner].ask(mode) for owner, mode in zip(tenants, modes, strict=True))
+        )
+    assert [one.texts for one in answers] == [[text_of(owner)] for owner in tenants]
     assert OTHER not in pipelines[MINE].prompts
     assert MINE not in pipelines[OTHER].prompts
-
-
-@every_kind
-async def test_two_tenants_in_many_tasks_do_not_meet(kind: str) -> None:
-    pipelines = _of_each(kind)
-    asked = [(owner, mode) for mode in ("async", "astream") * 4 for owner in (MINE, OTHER)]
-    answers = await asyncio.gather(*(pipelines[owner].ask(mode) for owner, mode in asked))
-    assert [one.texts for one in answers] == [[text_of(owner)] for owner, _ in asked]
 
 
 # What a user's own code returns

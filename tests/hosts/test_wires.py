@@ -16,7 +16,7 @@ from google import genai
 from langchain_core.caches import InMemoryCache
 
 from both_parts import Outcome, Pipeline
-from hosts_parts import AWAITED, STREAMS
+from hosts_parts import AWAITED, STREAMS, cases
 from hosts_wires import (
     ANSWER,
     AT_ONCE,
@@ -57,8 +57,6 @@ LEISURELY = Reply(ANSWER, delay=2 * SLOW)  # so that a draft is not stopped by t
 everywhere = wheres()
 streaming = wheres(modes=STREAMS)
 awaited = wheres(modes=AWAITED)
-# LangChain's models that are set to stream read a stream for a whole reply; LlamaIndex has no such setting.
-set_to_stream = wheres(["langchain openai", "langchain gemini"], modes=["whole", "awhole"])
 each_step = pytest.mark.parametrize("step", ["draft", "final"])
 
 VERDICTS = {  # draft and final reply; route, answer, whether it is one, signal
@@ -109,7 +107,8 @@ def test_null_content_is_an_empty_reply(server: LoopbackServer, where: str) -> N
 
 @everywhere
 @pytest.mark.parametrize("draft", [ANSWER, REFUSAL])
-def test_usage_is_the_server_s_with_thoughts_and_cached_tokens(server: LoopbackServer, where: str, draft: str) -> None:
+def test_usage_is_the_server_s(server: LoopbackServer, where: str, draft: str, caplog: Any) -> None:
+    """With thoughts and cached tokens; then nothing is logged."""
     script(
         server,
         draft=Reply(draft, cached_tokens=4, thinking_tokens=21),
@@ -121,10 +120,11 @@ def test_usage_is_the_server_s_with_thoughts_and_cached_tokens(server: LoopbackS
     assert usage["total_tokens"] == sum(one["input_tokens"] + one["output_tokens"] for one in paid)
     assert usage["estimated"] is False
     assert (paid[0]["cached_tokens"], paid[0]["output_tokens"] > 21) == (4, True)
+    assert caplog.records == []
 
 
 @wheres([client for client in CLIENTS if not client.endswith("gemini")])
-def test_usage_of_a_stream_is_estimated_where_it_was_not_asked_for_and_each_asker_logs_once_what_to_do(
+def test_usage_that_was_not_asked_for_is_estimated_and_logged_once(
     server: LoopbackServer, where: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     for _ in range(2):
@@ -250,24 +250,28 @@ LEFT = {  # how a draft begins, how many pieces of it are needed, whether it is 
 }
 
 
-@streaming
+# LangChain's models that are set to stream read a stream for a whole reply; LlamaIndex has no such setting.
+SET_TO_STREAM = cases(["langchain openai", "langchain gemini"], ["whole", "awhole"])
+
+
+@pytest.mark.parametrize("where", [*cases(CLIENTS, STREAMS), *SET_TO_STREAM])
 @pytest.mark.parametrize("name", LEFT)
-def test_a_draft_is_hung_up_on_as_soon_as_its_verdict_stands(server: LoopbackServer, where: str, name: str) -> None:
-    is_hung_up_on(over(where, server, answerability=LEFT[name][2]), server, where, name)
+def test_draft_is_hung_up_on_as_soon_as_its_verdict_stands(server: LoopbackServer, where: str, name: str) -> None:
+    draft, needed, answerability, signal = LEFT[name]
+    options = {"streaming": True} if "whole" in where else {}
+    script(server, draft=replace(draft, delay=SLOW, hold_after=needed + MOST_AFTER), final=LEISURELY)
+    told = over(where, server, model=options, answerability=answerability).now()
+    assert told.verdict == ("long_context", ANSWER, True, signal)
+    ((left,), (final,)) = entries(server, "draft"), entries(server, "final")
+    assert left.left
+    assert (told.usage["estimated"], told.usage["long_context"]) == (True, counts(final))
+    assert 0 < told.usage["rag"]["output_tokens"] <= 2 * needed + 8
+    read = told.usage["rag"]["input_tokens"]
+    assert read == left.input_tokens if "gemini" in where else read > 0  # its pieces all carry the counts so far
 
 
-@set_to_stream
-@pytest.mark.parametrize("name", LEFT)
-def test_so_is_one_asked_for_whole_from_a_model_that_is_set_to_stream(
-    server: LoopbackServer, where: str, name: str
-) -> None:
-    is_hung_up_on(over(where, server, model={"streaming": True}, answerability=LEFT[name][2]), server, where, name)
-
-
-@set_to_stream
-def test_an_answer_that_is_asked_for_whole_comes_with_what_the_model_reports_also_if_it_is_set_to_stream(
-    server: LoopbackServer, where: str
-) -> None:
+@pytest.mark.parametrize("where", SET_TO_STREAM)
+def test_whole_answer_of_a_stream_comes_with_what_the_model_reports(server: LoopbackServer, where: str) -> None:
     script(server, draft=Reply(ANSWER, cached_tokens=3))
     told, plain = (over(where, server, model=model).now() for model in ({"streaming": True}, {}))
     streamed, whole = entries(server, "draft")
@@ -297,20 +301,6 @@ def test_no_stream_is_read_for_a_whole_answer_of_a_model(server: LoopbackServer,
     asker.now()
     (draft,) = entries(server, "draft")
     assert (draft.done, draft.left) == (True, False)
-
-
-def is_hung_up_on(asker: Pipeline, server: LoopbackServer, where: str, name: str) -> None:
-    draft, needed, _, signal = LEFT[name]
-    held = replace(draft, delay=SLOW, hold_after=needed + MOST_AFTER)
-    script(server, draft=held, final=LEISURELY)
-    told = asker.now()
-    assert told.verdict == ("long_context", ANSWER, True, signal)
-    ((left,), (final,)) = entries(server, "draft"), entries(server, "final")
-    assert left.left
-    assert (told.usage["estimated"], told.usage["long_context"]) == (True, counts(final))
-    assert 0 < told.usage["rag"]["output_tokens"] <= 2 * needed + 8
-    read = told.usage["rag"]["input_tokens"]
-    assert read == left.input_tokens if "gemini" in where else read > 0  # its pieces all carry the counts so far
 
 
 # A reader who leaves

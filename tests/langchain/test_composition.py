@@ -20,8 +20,6 @@ from langchain_core.runnables import (
     RunnablePassthrough,
 )
 from langchain_core.runnables.config import ensure_config
-from langchain_core.tools import BaseTool
-from langchain_tests.unit_tests import ToolsUnitTests
 
 from both_parts import pipeline_for
 from langchain_parts import (
@@ -46,7 +44,6 @@ from selfroute.policies.case import Ruling
 from selfroute.usage import Usage
 from steering import BY_NAME
 
-BETA = "ignore:This API is in beta:langchain_core._api.beta_decorator.LangChainBetaWarning"
 every_mode = pytest.mark.parametrize("mode", MODES)
 every_stream = pytest.mark.parametrize("mode", STREAMS)
 either_step = pytest.mark.parametrize("step", ["rag", "long_context"])
@@ -271,33 +268,6 @@ def test_the_graph_shows_the_real_steps() -> None:
     assert edges(start=lambda _: "rag") == plain | {("retrieve", read)}
     drawn = (RunnableLambda(lambda text: text) | a_chain(sections=4) | itemgetter("answer")).get_graph().draw_mermaid()
     assert all(name in drawn for name in ("retrieve", "rag", read, "sections", "long_context"))
-
-
-@pytest.mark.filterwarnings(BETA)
-async def test_chain_is_a_tool() -> None:
-    tool = a_chain().as_tool(name="minutes", description="Answers from the minutes.")
-    assert list(tool.args) == ["input"]
-    assert tool.invoke({"input": QUESTION})["answer"] == FOUND
-    assert (await tool.ainvoke({"input": QUESTION}))["route"] == "long_context"
-    call = {"name": "minutes", "args": {"input": QUESTION}, "id": "1", "type": "tool_call"}
-    assert _Tool().tool_constructor.invoke(call).content == FOUND
-    steered = pipeline_for("langchain invoke", BY_NAME["sections that answer"]).asked
-    assert steered.as_tool(name="look", description="Look.").invoke({"input": QUESTION})["route"] == "sections"
-
-
-class _Tool:
-    @property
-    def tool_constructor(self) -> BaseTool:
-        return a_chain().pick("answer").as_tool(name="minutes", description="Answers from the minutes.")
-
-    @property
-    def tool_invoke_params_example(self) -> dict[str, Any]:
-        return {"input": QUESTION}
-
-
-@pytest.mark.filterwarnings(BETA)
-class TestToolUnit(_Tool, ToolsUnitTests):
-    """The host's own unit tests of a tool."""
 
 
 class TenantRetriever(BaseRetriever):

@@ -130,44 +130,32 @@ async def test_a_model_in_any_dress_answers(name: str, mode: str) -> None:
 
 
 @every_mode
-@pytest.mark.parametrize("content", [None, [], "", [{"type": "text", "text": ""}]], ids=repr)
-async def test_a_message_without_text_declines(content: Any, mode: str) -> None:
+async def test_message_without_text_declines_and_what_is_no_text_is_refused(mode: str) -> None:
     def reply(prompt: Any) -> AIMessage:
         if "The whole minutes" in prompt.to_string():
             return AIMessage(FOUND)
         return AIMessage.model_construct(content=content, type="ai", tool_calls=[], invalid_tool_calls=[])
 
-    result = await ask(a_chain(llm=RunnableLambda(reply)), QUESTION, mode)
-    assert (result["answer"], result["decision"]["signal"]) == (FOUND, "empty")
+    for content in (None, [], "", [{"type": "text", "text": ""}]):
+        result = await ask(a_chain(llm=RunnableLambda(reply)), QUESTION, mode)
+        assert (result["answer"], result["decision"]["signal"]) == (FOUND, "empty")
+    for wrong in (None, 7, {"text": "secret"}):
+        with pytest.raises(ReplyError, match="message or a string") as refused:
+            await ask(a_chain(llm=RunnableLambda(lambda _, wrong=wrong: wrong)), QUESTION, mode)
+        assert "secret" not in str(refused.value)
+
+
+NO_QUESTIONS: list[Any] = [None, 7, [], {}, {"question": 7}, {"query": QUESTION}, {"input": None}, {"input": ["x"]}]
+NO_QUESTIONS += [{"input": None, "question": QUESTION}]
 
 
 @every_mode
-@pytest.mark.parametrize("wrong", [None, 7, {"text": "secret"}], ids=repr)
-async def test_a_model_that_returns_no_text_is_refused(wrong: Any, mode: str) -> None:
-    with pytest.raises(ReplyError, match="message or a string") as refused:
-        await ask(a_chain(llm=RunnableLambda(lambda _: wrong)), QUESTION, mode)
-    assert "secret" not in str(refused.value)
-
-
-@every_mode
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        None,
-        7,
-        [],
-        {},
-        {"question": 7},
-        {"query": QUESTION},
-        {"input": None, "question": QUESTION},
-        {"input": None},
-        {"input": ["x"]},
-    ],
-    ids=repr,
-)
-async def test_what_is_no_question_is_refused_with_what_to_give(wrong: Any, mode: str) -> None:
-    with pytest.raises(InputError, match="'input'"):
-        await ask(a_chain(), wrong, mode)
+async def test_input_that_is_no_question_is_refused_with_what_to_give(mode: str) -> None:
+    for wrong in NO_QUESTIONS:
+        with pytest.raises(InputError, match="'input'"):
+            await ask(a_chain(), wrong, mode)
+    with pytest.raises(InputError, match="must be strings"):
+        await ask(a_chain(), {"input": QUESTION, 7: "else"}, mode)
 
 
 @pytest.mark.parametrize(
@@ -176,9 +164,3 @@ async def test_what_is_no_question_is_refused_with_what_to_give(wrong: Any, mode
 def test_another_key_of_the_input_may_have_any_name(key: str) -> None:
     result = a_chain().invoke({"input": QUESTION, key: "else"})
     assert (result["answer"], result[key]) == (FOUND, "else")
-
-
-@every_mode
-async def test_a_key_that_is_no_string_is_refused(mode: str) -> None:
-    with pytest.raises(InputError, match="must be strings"):
-        await ask(a_chain(), {"input": QUESTION, 7: "else"}, mode)

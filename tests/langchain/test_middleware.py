@@ -110,8 +110,12 @@ async def answered(agent: Any, awaited: bool, text: str = QUESTION, **config: An
 @MODES
 @pytest.mark.parametrize(
     ("draft", "shown", "options"),
-    [("Nets.", "Nets.", {}), (DRAFT, WHOLE, {}), ("20 10\nunanswerable", "unanswerable", {"answerability": "graded", "stop_below": 30})],
-)  # fmt: skip
+    [
+        ("Nets.", "Nets.", {}),
+        (DRAFT, WHOLE, {}),
+        ("20 10\nunanswerable", "unanswerable", {"answerability": "graded", "stop_below": 30}),
+    ],
+)
 async def test_middleware_shows_the_answer_once_and_nothing_of_a_declined_draft(
     store: Any, awaited: bool, draft: str, shown: str, options: Any
 ) -> None:

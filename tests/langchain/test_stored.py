@@ -115,14 +115,6 @@ async def test_child_passages_lead_to_the_originals_of_a_parent_retriever(
     assert [document.metadata["selfroute"] for document in read] == [ORIGINAL] * 2
 
 
-@every_kind
-async def test_parts_of_a_document_that_count_from_zero_each_are_not_called_exact(kind: str) -> None:
-    retriever = _parents(kind, InMemoryStore(), parent_splitter=splitter(300))
-    for document in await read_by(chain_on(retriever.vectorstore, StoredDocuments(retriever.vectorstore))):
-        exact = document.page_content.split() == text_of(document.metadata["source"]).split()
-        assert exact or document.metadata["selfroute"]["method"] == "order" or document.metadata["selfroute"]["gaps"]
-
-
 @pytest.mark.parametrize(
     "docstore", [{}, [], "folder", InMemoryVectorStore(EMBEDDING)], ids=lambda it: type(it).__name__
 )

@@ -205,19 +205,6 @@ async def test_events_show_the_steps_the_decision_and_the_chunks(scenario: Steer
     assert "".join(part.get("answer", "") for part in shown) == scenario.answer
 
 
-@pytest.mark.parametrize("mode", ["batch", "abatch"])
-@one_of_each
-async def test_each_question_of_a_batch_ends_as_alone_and_has_a_tree(scenario: Steered, mode: str) -> None:
-    tracer, one = TreeTracer(), pipeline_for("langchain invoke", scenario)
-    questions, config = ["a", {"input": "b"}, "c"], {"callbacks": [tracer]}
-    call = getattr(one.asked, mode)(questions, config)
-    for result in await call if mode == "abatch" else call:
-        scenario.check((result["answer"], result["route"], result["answerable"]), result["decision"])
-    assert sorted(run.inputs["input"] for run in tracer.roots) == ["a", "b", "c"]
-    assert len(tracer.events) >= 3
-    assert tracer.open_runs == []
-
-
 @every_mode
 async def test_the_name_of_a_run_is_that_of_no_run_inside(mode: str) -> None:
     asking = RunnableLambda(lambda _: True)  # a policy may ask a model of its own

@@ -10,13 +10,13 @@ from llama_index.core.base.response.schema import AsyncStreamingResponse, Respon
 
 from both_parts import pipeline_for
 from llamaindex_parts import (
+    AWAITED,
     DOCUMENTS,
     KEYS,
     MODES,
     PASSAGES,
     STREAMS,
     an_engine,
-    ask,
     engine_for,
     model_of,
     pieces_of,
@@ -59,36 +59,25 @@ async def test_nodes_are_those_that_were_given_when_the_stream_began(given: str)
 
 @pytest.mark.parametrize("mode", MODES)
 @some_scenarios
-async def test_a_response_is_of_the_host_s_class(scenario: Scenario, mode: str) -> None:
-    asked = await ask(engine_for(scenario, mode), QUESTION, mode)
-    assert isinstance(asked.response, CLASSES[mode])
-    assert asked.text == scenario.answer
-    check(scenario, asked.response)
-
-
-@some_scenarios
-def test_a_sync_stream_has_route_and_sources_when_the_query_returns(scenario: Scenario) -> None:
-    response = engine_for(scenario, "stream").query(QUESTION)
-    check(scenario, response)
+async def test_response_is_of_the_host_s_class_and_filled_in_place(scenario: Scenario, mode: str) -> None:
+    """A sync stream is settled when the query returns, an awaited one when it is read."""
+    engine = engine_for(scenario, mode)
+    response: Any = await engine.aquery(QUESTION) if mode in AWAITED else engine.query(QUESTION)
+    assert isinstance(response, CLASSES[mode])
     sources, metadata = response.source_nodes, response.metadata
-    assert str(response) == scenario.answer
+    if mode == "astream":
+        await asyncio.sleep(0)
+        passages = [] if scenario.draft is None else PASSAGES
+        assert (metadata, sources) == ({"retrieved": [item.node.node_id for item in passages]}, [])
+        assert model_of(engine).calls == []
+    else:
+        check(scenario, response)
+    text = ""
+    async for piece in pieces_of(response, mode):
+        check(scenario, response)
+        text += piece
+    assert text == scenario.answer
     assert (response.source_nodes is sources, response.metadata is metadata) == (True, True)
-
-
-@some_scenarios
-async def test_an_awaited_stream_decides_when_it_is_read_and_is_filled_in_place(scenario: Scenario) -> None:
-    engine = engine_for(scenario, "astream")
-    response = await engine.aquery(QUESTION)
-    metadata, sources = response.metadata, response.source_nodes
-    await asyncio.sleep(0)
-    passages = [] if scenario.draft is None else PASSAGES
-    assert (metadata, sources) == ({"retrieved": [item.node.node_id for item in passages]}, [])
-    assert model_of(engine).calls == []
-    pieces = response.async_response_gen()
-    first = await anext(pieces)
-    check(scenario, response)
-    assert first + "".join([piece async for piece in pieces]) == scenario.answer
-    assert (response.metadata is metadata, response.source_nodes is sources) == (True, True)
 
 
 @pytest.mark.parametrize("mode", STREAMS)

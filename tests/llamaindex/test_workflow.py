@@ -9,7 +9,6 @@ import pytest
 pytest.importorskip("workflows")
 
 from llama_index.core import Document, MockEmbedding, VectorStoreIndex
-from llama_index.core.tools import FunctionTool
 from llama_index.core.workflow import Event, WorkflowRuntimeError
 
 from llamaindex_parts import ScriptedLLM
@@ -89,13 +88,3 @@ async def test_without_a_question_it_says_what_it_takes() -> None:
 def test_what_is_no_engine_is_refused_at_once(other: Any) -> None:
     with pytest.raises(ConfigurationError, match=r"^engine must be a SelfRouteQueryEngine, not .*: pass"):
         SelfRouteWorkflow(other)
-
-
-async def test_it_is_a_tool_of_an_agent() -> None:
-    async def answer(question: str) -> str:
-        """Answer from the documents."""
-        return str(await SelfRouteWorkflow(engine).run(question=question))
-
-    engine, _ = engine_of()
-    output = await FunctionTool.from_defaults(async_fn=answer).acall(question=QUESTION)
-    assert output.content == "Nets and barrels."
