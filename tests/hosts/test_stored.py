@@ -328,7 +328,7 @@ async def test_a_chunk_that_changes_under_its_id_is_noticed_when_told_or_retriev
 
 @every_mode
 @by_fetch
-async def test_a_store_that_does_not_tell_ids_for_less_is_read_each_time(kind: str, mode: str) -> None:
+async def test_store_that_does_not_tell_ids_for_less_is_read_each_time(kind: str, mode: str) -> None:
     home, pieces = house(kind, _ash()), _ash()
     pipeline = home.fetching(lambda *_: home.chunks(pieces))
     for changed in ("Paragraph 5 is void.", "Paragraph 5 is back."):

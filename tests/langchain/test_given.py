@@ -131,12 +131,12 @@ async def test_a_model_in_any_dress_answers(name: str, mode: str) -> None:
 
 @every_mode
 async def test_message_without_text_declines_and_what_is_no_text_is_refused(mode: str) -> None:
-    def reply(prompt: Any) -> AIMessage:
-        if "The whole minutes" in prompt.to_string():
-            return AIMessage(FOUND)
-        return AIMessage.model_construct(content=content, type="ai", tool_calls=[], invalid_tool_calls=[])
-
     for content in (None, [], "", [{"type": "text", "text": ""}]):
+        empty = AIMessage.model_construct(content=content, type="ai", tool_calls=[], invalid_tool_calls=[])
+
+        def reply(prompt: Any, empty: Any = empty) -> AIMessage:
+            return AIMessage(FOUND) if "The whole minutes" in prompt.to_string() else empty
+
         result = await ask(a_chain(llm=RunnableLambda(reply)), QUESTION, mode)
         assert (result["answer"], result["decision"]["signal"]) == (FOUND, "empty")
     for wrong in (None, 7, {"text": "secret"}):
