@@ -96,7 +96,7 @@ async def test_an_error_of_a_model_passes_through_untouched_and_is_paid_once(
 
 @everywhere
 @pytest.mark.parametrize("part", ["retriever", "documents", "awaited documents"])
-async def test_an_error_of_a_part_passes_through_untouched(part: str, where: str) -> None:
+async def test_error_of_a_part_passes_through_untouched(part: str, where: str) -> None:
     error = WireError("the maximum context length was exceeded")  # not the model's: nothing to read less of
 
     def fail(*_: Any) -> Any:
@@ -105,10 +105,9 @@ async def test_an_error_of_a_part_passes_through_untouched(part: str, where: str
     async def afail(*_: Any) -> Any:
         raise error
 
-    if part == "retriever":
-        one = pipeline(where, retriever=retriever(where, failures=[error]))
-    else:
-        one = pipeline(where, documents=afail if part != "documents" and where in AWAITED else fail)
+    documents = {"documents": afail if part.startswith("awaited") and where in AWAITED else fail}
+    failing = {"retriever": retriever(where, failures=[error])} if part == "retriever" else documents
+    one = pipeline(where, **failing)
     with pytest.raises(WireError) as raised:
         await one.ask()
     assert raised.value is error
@@ -147,12 +146,13 @@ RAMBLINGS = {
     "a because": ("unanswerable", " because"),
     "bold": ("**", "Unanswerable", "**", "\n\n"),
 }
-every_opening = pytest.mark.parametrize("opening", RAMBLINGS.values(), ids=RAMBLINGS)
 
 
 @every_stream
-@every_opening
-async def test_a_rambling_draft_costs_two_words_after_the_refusal_at_most(opening: tuple[str, ...], where: str) -> None:
+@pytest.mark.parametrize("opening", RAMBLINGS.values(), ids=RAMBLINGS)
+async def test_rambling_costs_a_draft_two_words_and_is_shown_of_the_last_step(
+    opening: tuple[str, ...], where: str
+) -> None:
     rambling = (*opening, " the", " passages", " do", " not", " say", *(f" word{n}" for n in range(100)))
     found = await pipeline(where, rambling, usage=True).ask()
     call = found.calls[0]
@@ -160,13 +160,6 @@ async def test_a_rambling_draft_costs_two_words_after_the_refusal_at_most(openin
     assert (call.ended, found.usage["estimated"], found.answerable) == ("closed", True, True)
     assert len([piece for piece in rambling[refusal : call.emitted] if any(map(str.isalpha, piece))]) <= 2
     assert 0 < found.usage["rag"]["output_tokens"] < 20
-
-
-@every_stream
-@every_opening
-async def test_what_the_last_step_says_after_the_refusal_is_shown_while_it_comes(
-    opening: tuple[str, ...], where: str
-) -> None:
     words = (" The", " report", " covers", " 2024", " only", *(f" word{n}" for n in range(40)))
     found = await pipeline(where, final=(*opening, *words)).ask()
     assert "".join(found.pieces).removeprefix("because").strip() == "".join(words).strip()

@@ -181,14 +181,8 @@ async def test_what_cannot_be_read_as_a_report_is_read_as_text(name: str, mode: 
         assert outline(tracer.root) == {"SelfRouteChain": ["retrieve", "rag", "StrOutputParser"]}
 
 
-@every_mode
-async def test_an_error_that_is_not_of_reading_passes(mode: str) -> None:
-    with pytest.raises(OSError, match="dead"):
-        await ask(asked_by(lambda *_: _raising(OSError("the line is dead"))), QUESTION, mode)
-
-
 @pytest.mark.parametrize("mode", ["ainvoke", "astream"])
-async def test_an_awaited_report_is_awaited(mode: str) -> None:
+async def test_awaited_report_is_awaited_and_an_error_that_is_not_of_reading_passes(mode: str) -> None:
     class Awaited(Own):
         def _generate(self, *_: Any, **__: Any) -> Any:
             raise AssertionError
@@ -201,6 +195,9 @@ async def test_an_awaited_report_is_awaited(mode: str) -> None:
 
     chain = chain_over(Awaited(structure=structure, draft=("no",), final=("yes",)))
     assert (await ask(chain, QUESTION, mode))["answer"] == ANSWER
+    for any_mode in (mode, mode[1:]):
+        with pytest.raises(OSError, match="dead"):
+            await ask(asked_by(lambda *_: _raising(OSError("the line is dead"))), QUESTION, any_mode)
 
 
 @pytest.mark.parametrize("name", ["llm", "long_context_llm"])

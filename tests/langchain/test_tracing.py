@@ -89,7 +89,7 @@ TREES: dict[str, tuple[Any, list[Any], list[str]]] = {  # a chain, its runs in o
 
 @every_mode
 @pytest.mark.parametrize("name", TREES)
-async def test_the_tree_of_runs_shows_the_steps_that_ran_and_where_it_failed(name: str, mode: str) -> None:
+async def test_tree_of_runs_shows_the_steps_and_where_it_failed(name: str, mode: str) -> None:
     chain, expected, failed = TREES[name]
     root = (await trace(chain(), mode)).root
     assert outline(root) == {"SelfRouteChain": expected}

@@ -214,16 +214,13 @@ def test_a_store_that_says_only_when_asked_that_it_cannot_list_is_told_with_what
     assert SelfRouteQueryEngine.from_index(index, documents=[MINUTES], llm=declining()).query("?").response == FOUND
 
 
-@pytest.mark.parametrize("wrong", [lambda index: index.vector_store, lambda _: NODES])
-def test_what_can_be_no_index_is_refused_at_once(wrong: Callable[[Any], Any]) -> None:
-    with pytest.raises(ConfigurationError):
-        StoredDocuments(wrong(simple(NODES)))
-
-
-@pytest.mark.parametrize("docstore", [{}, [], "folder", MockLLM()], ids=lambda one: type(one).__name__)
-def test_what_can_be_no_docstore_is_refused_at_once(docstore: Any) -> None:
-    with pytest.raises(ConfigurationError, match="docstore must be"):
-        StoredDocuments(simple(NODES), docstore=docstore)
+def test_what_can_be_no_index_or_docstore_is_refused_at_once() -> None:
+    for wrong in (simple(NODES).vector_store, NODES):
+        with pytest.raises(ConfigurationError):
+            StoredDocuments(wrong)
+    for docstore in ({}, [], "folder", MockLLM()):
+        with pytest.raises(ConfigurationError, match="docstore must be"):
+            StoredDocuments(simple(NODES), docstore=docstore)  # type: ignore[arg-type]
 
 
 # Other kinds of indices
