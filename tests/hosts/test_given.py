@@ -97,17 +97,16 @@ async def test_documents_in_any_shape_are_given_the_question_and_the_passages(wh
     assert [*map(_question_and_passages, loader.seen)] == [(QUESTION, 2)]
 
 
-@pytest.mark.parametrize("where", [where for where in SYNC if is_langchain(where)])
+@pytest.mark.parametrize("where", SYNC)
 @pytest.mark.parametrize("name", TO_AWAIT)
-async def test_documents_that_must_be_awaited_say_so_in_a_sync_call_of_a_chain(name: str, where: str) -> None:
-    with pytest.raises(ReplyError, match=r"ainvoke.*astream"):
-        await pipeline(where, documents=TO_AWAIT[name](_Loader(where))).ask()
-
-
-@pytest.mark.parametrize("where", ["llamaindex query", "llamaindex stream"])
-@pytest.mark.parametrize("name", TO_AWAIT)
-def test_they_serve_a_sync_query_of_an_engine_where_no_loop_runs(name: str, where: str) -> None:
-    assert str(pipeline(where, documents=TO_AWAIT[name](_Loader(where))).asked.query(QUESTION)) == FOUND
+def test_documents_to_await_in_a_sync_call(name: str, where: str) -> None:
+    """A chain says so; an engine, where no loop runs, awaits them."""
+    one = pipeline(where, documents=TO_AWAIT[name](_Loader(where)))
+    if is_langchain(where):
+        with pytest.raises(ReplyError, match=r"ainvoke.*astream"):
+            one.now()
+    else:
+        assert str(one.asked.query(QUESTION)) == FOUND
 
 
 WRONG: dict[str, tuple[Callable[[str], Any], str]] = {

@@ -133,6 +133,7 @@ def expected_text(found: Outcome, texts: Mapping[str, str]) -> str:
 @everywhere
 @every_source
 async def test_sections_say_where_they_stand_and_are_sent_as_one_text(source: str, where: str) -> None:
+    """Those of several documents stand under headings, in their order."""
     found = await read(where, source=source, **LOOKS)
     check_places(found, OPENING, MIDDLE)
     assert found.steps == ["rag", "sections"]
@@ -142,13 +143,7 @@ async def test_sections_say_where_they_stand_and_are_sent_as_one_text(source: st
     usage = found.usage
     assert usage["sections"]["input_tokens"] > usage["rag"]["input_tokens"] > 0
     assert usage["long_context"] is None
-
-
-@everywhere
-@every_source
-async def test_sections_of_several_documents_stand_under_headings_in_their_order(source: str, where: str) -> None:
-    passages = [IN_JUNE, OPENING]
-    texts = {"may": MAY, "june": JUNE}
+    passages, texts = [IN_JUNE, OPENING], {"may": MAY, "june": JUNE}
     found = await read(where, passages, texts=texts, source=source, **LOOKS | {"sections": LARGER})
     check_places(found, *passages)
     assert [name for name, _ in groupby(found.names)] == (["june", "may"] if source == "stored" else ["may", "june"])
@@ -167,15 +162,10 @@ async def test_the_two_rungs_hold_one_another(where: str) -> None:
 
 
 @everywhere
-async def test_documents_are_formatted_by_the_prompt_for_documents(where: str) -> None:
+async def test_prompts_of_the_user_are_those_of_the_sections_too(where: str) -> None:
     form = "<{source}|{text}>" if is_langchain(where) else "<{text}>"
     found = await read(where, document_prompt=template(where, form), **LOOKS)
-    text = expected_text(found, {"may": MAY})
-    assert sent(found)[1] == form.format(source="may", text=text)
-
-
-@everywhere
-async def test_a_prompt_of_the_user_is_that_of_the_sections_too(where: str) -> None:
+    assert sent(found)[1] == form.format(source="may", text=expected_text(found, {"may": MAY}))
     own = "Two numbers to 100.\n\n{context}\n\nAnswer the question from these passages only: {question} or {refusal}."
     options = {**GRADED, "rag_prompt": template(where, own), "draft": ("80 42\nHm.",), "looks": (("80 70\n", *LOOKED),)}
     found = await read(where, **{**LOOKS, **options})
@@ -371,17 +361,12 @@ LAST: dict[str, tuple[list[str], str]] = {
 @everywhere
 @pytest.mark.parametrize("name", LAST)
 @pytest.mark.parametrize("graded", [{}, GRADED], ids=["text", "graded"])
-async def test_where_sections_are_the_last_step_its_own_words_are_the_answer(
-    name: str, graded: dict[str, Any], where: str
-) -> None:
+async def test_last_sections_answer_in_their_own_words(name: str, graded: dict[str, Any], where: str) -> None:
+    """After a policy's no the refusal is the answer."""
     looks, answer = LAST[name]
     found = await read(where, sections=(RUNG, LARGER)[: len(looks)], looks=looks, max_documents=0, **graded)
     assert found.steps == ["rag", *["sections"] * len(looks)]
     assert (found.route, found.answer, found.answerable) == ("sections", answer, False)
-
-
-@everywhere
-async def test_after_a_policy_s_no_the_refusal_is_the_answer_also_of_sections(where: str) -> None:
     asked: list[Case] = []
     options: dict[str, Any] = {"escalation": lambda case: asked.append(case) or len(asked) == 1, "max_documents": 0}
     found = await read(where, sections=(RUNG, LARGER), looks=[f"Unanswerable. {OWN}"], **options)

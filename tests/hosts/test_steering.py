@@ -40,11 +40,13 @@ NO_REPLY: dict[str, tuple[tuple[str, ...], dict[str, Any], str]] = {
 
 
 @everywhere
-@pytest.mark.parametrize("name", ENDED)
-async def test_how_a_reply_ended_is_said(name: str, where: str) -> None:
-    draft, options, ending = ENDED[name]
-    found = await outcome(where, SURE, draft=draft, **{**GRADED, **options}, ends={"rag": ending})
-    assert (found.route, found.finish_reason, found.answer) == ("rag", ending, "".join(draft).split("\n")[-1])
+async def test_how_a_graded_reply_ended_is_said(where: str) -> None:
+    """A doubt stands however the draft ended."""
+    for draft, options, ending in ENDED.values():
+        found = await outcome(where, SURE, draft=draft, **{**GRADED, **options}, ends={"rag": ending})
+        assert (found.route, found.finish_reason, found.answer) == ("rag", ending, "".join(draft).split("\n")[-1])
+    found = await outcome(where, DOUBTED, draft=("80 42\n",), ends={"rag": "length"})
+    assert (found.route, found.decision["signal"]) == ("long_context", "doubt")
 
 
 @everywhere
@@ -54,12 +56,6 @@ async def test_numbers_without_a_reply_are_no_reply(name: str, where: str) -> No
     with pytest.raises(NoReplyError) as raised:
         await outcome(where, SURE, draft=draft, **{**GRADED, **options}, ends={"rag": ending})
     assert (raised.value.step, raised.value.finish_reason) == ("rag", ending)
-
-
-@everywhere
-async def test_a_doubt_stands_however_the_draft_ended(where: str) -> None:
-    found = await outcome(where, DOUBTED, draft=("80 42\n",), ends={"rag": "length"})
-    assert (found.route, found.decision["signal"]) == ("long_context", "doubt")
 
 
 @everywhere

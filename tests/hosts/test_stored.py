@@ -182,12 +182,11 @@ async def test_an_original_is_taken_where_there_is_one(kind: str, mode: str) -> 
 
 
 @by_fetch
-def test_another_store_without_fetch_is_refused_with_what_to_do(kind: str) -> None:
+def test_store_without_fetch_is_refused_with_what_to_do(kind: str) -> None:
     home = house(kind, _ash())
-    with pytest.raises(ConfigurationError, match=home.advice):
-        home.documents(fetch=None)
-    with pytest.raises(ConfigurationError, match=home.advice):
-        home.built(fetched=False)
+    for made in (lambda: home.documents(fetch=None), lambda: home.built(fetched=False)):
+        with pytest.raises(ConfigurationError, match=home.advice):
+            made()
 
 
 RETURNS: dict[str, Callable[[list[Any]], Any]] = {

@@ -138,11 +138,12 @@ async def test_a_runnable_makes_the_prompt(mode: str, name: str) -> None:
     assert chain.llm.steps == ["rag", "long_context"]
 
 
-@pytest.mark.parametrize("found", [None, 7, [1], {"context": "x"}], ids=repr)
 @every_mode
-async def test_what_is_no_prompt_is_said(mode: str, found: Any) -> None:
-    with pytest.raises(ReplyError, match="rag_prompt and long_context_prompt must return a prompt"):
-        await ask(a_chain(rag_prompt=RunnableLambda(lambda _: found)), QUESTION, mode)
+async def test_runnable_that_makes_no_prompt_is_refused(mode: str) -> None:
+    for found in (None, 7, [1], {"context": "x"}):
+        made = RunnableLambda(lambda _, found=found: found)
+        with pytest.raises(ReplyError, match="rag_prompt and long_context_prompt must return a prompt"):
+            await ask(a_chain(rag_prompt=made), QUESTION, mode)
 
 
 class LengthFinishReasonError(Exception):
@@ -186,13 +187,11 @@ HIDING = {
 
 
 @each_prompt
-@pytest.mark.parametrize("name", HIDING)
-def test_a_prompt_that_would_hide_the_context_is_refused_at_once(name: str, field: str) -> None:
-    with pytest.raises(ConfigurationError, match=f"{field} must have the variable {{context}}"):
-        a_chain(**{field: HIDING[name]})
-
-
-def test_a_prompt_that_turns_out_to_hide_the_context_is_refused() -> None:
+def test_prompt_that_hides_the_context_is_refused(field: str) -> None:
+    """At once, or in the call that chooses it."""
+    for hiding in HIDING.values():
+        with pytest.raises(ConfigurationError, match=f"{field} must have the variable {{context}}"):
+            a_chain(**{field: hiding})
     nested = OTHER.configurable_alternatives(CHOICE, nested=lambda: LACKING)
     for name, made in (("lacking", lambda: LACKING), ("nested", nested)):
         chain = a_chain(rag_prompt=_alternatives(**{name: made}))
