@@ -123,6 +123,7 @@ async def _later(words: dict[str, Any]) -> Any:
 
 MADE = {
     "a value": RunnableLambda(lambda words: StringPromptValue(text=f"Value. {words['context']} {words['refusal']}")),
+    "text": RunnableLambda(lambda words: f"Text. {words['context']}"),
     "messages": RunnableLambda(lambda words: [HumanMessage(f"Messages. {words['context']}")]),
     "a sequence": RunnableLambda(lambda words: {**words, "input": "Sequence."}) | OTHER,
     "only async": RunnableLambda(lambda _: (_ for _ in ()).throw(AssertionError), afunc=_later),

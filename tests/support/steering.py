@@ -242,6 +242,7 @@ POLICIES = [
     _doubted(
         "a doubt that is refused", "80 42\n", "Mr Lin took ", "the chair ", "at nine.", **_refused(Never()), **_KEPT
     ),
+    _doubted("a doubt in one piece that is refused", f"80 42\n{LIN}", **_refused(Never()), **_KEPT),
     _doubted("a doubt in single characters that is refused", *f"80 42\n{LIN}", **_refused(Never()), **_KEPT),
     _doubted("a doubt without an answer that is refused", "80 42\n", "**", **_refused(Never()), **_STOPPED),
     _doubted("a doubt of a decline that is refused", "80 42\n", "unanswerable", **_refused(Never()), **_STOPPED),
@@ -311,6 +312,7 @@ SECTIONS = [
     _doubted("a doubt that sections settle", f"80 42\n{LIN}", **_looked(_SURE), **_GRADED),
     _doubted("a doubt that sections share", f"80 42\n{LIN}", looks=(_UNSURE,), **_GRADED),
     _doubted("a doubt that sections decline", f"80 42\n{LIN}", looks=(UNANSWERABLE,), **_GRADED),
+    _doubted("a doubt that sections decline with a number", f"80 42\n{LIN}", looks=(("5\nunanswerable",),), **_GRADED),
     _doubted("a doubt that sections answer without a number", f"80 42\n{LIN}", **_FOUND, **_GRADED),
     _doubted(
         "a doubt that sections answer with two numbers", f"80 42\n{LIN}", **_looked(("80 70\n", *LOOKED)), **_GRADED
