@@ -244,6 +244,13 @@ POLICIES = [
     ),
     _doubted("a doubt in one piece that is refused", f"80 42\n{LIN}", **_refused(Never()), **_KEPT),
     _doubted("a doubt in single characters that is refused", *f"80 42\n{LIN}", **_refused(Never()), **_KEPT),
+    _doubted(
+        "a doubt of what may not be there that is refused",
+        *f"10 30\n{LIN}",
+        numbers=(10, 30),
+        **_refused(Never()),
+        **_KEPT,
+    ),
     _doubted("a doubt without an answer that is refused", "80 42\n", "**", **_refused(Never()), **_STOPPED),
     _doubted("a doubt of a decline that is refused", "80 42\n", "unanswerable", **_refused(Never()), **_STOPPED),
     Steered(
