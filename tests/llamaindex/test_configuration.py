@@ -77,9 +77,8 @@ async def test_the_model_of_the_settings_is_the_default(mode: str, monkeypatch: 
 
 
 @pytest.mark.parametrize("build", BUILDS)
-def test_a_callback_manager_is_set_on_all_parts_and_models_keep_theirs_if_none_is_given(
-    build: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_callback_manager_is_set_on_all_parts(build: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Models keep theirs if none is given."""
     default, manager, own = CallbackManager([]), CallbackManager([]), CallbackManager([])
     monkeypatch.setattr(Settings, "_callback_manager", default)
     for given in (None, manager):
@@ -90,17 +89,11 @@ def test_a_callback_manager_is_set_on_all_parts_and_models_keep_theirs_if_none_i
         assert engine.callback_manager is (given or default)
         assert all(part.callback_manager is (given or own) for part in (first, second))
         assert given is None or engine._response_synthesizer.callback_manager is given
-
-
-def test_a_synthesizer_hands_its_callback_manager_to_both_models_and_to_its_engine() -> None:
-    manager, first, second = CallbackManager([]), ScriptedLLM(draft=("unanswerable",)), ScriptedLLM(final=FINAL)
-    synthesizer = SelfRouteSynthesizer(
-        documents=DOCUMENTS, llm=first, long_context_llm=second, callback_manager=manager
-    )
-    assert all(part.callback_manager is manager for part in (first, second))
-    assert SelfRouteQueryEngine(ListRetriever(), synthesizer).callback_manager is manager
-    synthesizer.callback_manager = other = CallbackManager([])
-    assert all(part.callback_manager is other for part in (synthesizer, first, second))
+        synthesizer = SelfRouteSynthesizer(**parts)
+        assert all(part.callback_manager is (given or own) for part in (first, second))
+        assert given is None or SelfRouteQueryEngine(ListRetriever(), synthesizer).callback_manager is given
+        synthesizer.callback_manager = other = CallbackManager([])
+        assert all(part.callback_manager is other for part in (synthesizer, first, second))
 
 
 def _synthesizer(**fields: Any) -> SelfRouteSynthesizer:
