@@ -84,9 +84,7 @@ ERRORS = [
 @every_model
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
 @either_step
-async def test_an_error_of_a_model_passes_through_untouched_and_is_paid_once(
-    step: str, error: Exception, where: str
-) -> None:
+async def test_error_of_a_model_is_paid_once(step: str, error: Exception, where: str) -> None:
     one = pipeline(where, failures={step: [error]})
     with pytest.raises(type(error)) as raised:
         await one.ask()
@@ -132,7 +130,7 @@ async def test_a_stop_out_of_user_code_does_not_pass_for_the_end(part: str, stop
 
 
 @every_stream
-async def test_a_decline_that_says_no_more_ends_by_itself_and_keeps_its_usage(where: str) -> None:
+async def test_decline_alone_keeps_its_usage(where: str) -> None:
     one = pipeline(where, ("Un", "answer", "able", "."), usage=True)
     with seen(one) as watched:
         found = await one.ask()
@@ -150,9 +148,7 @@ RAMBLINGS = {
 
 @every_stream
 @pytest.mark.parametrize("opening", RAMBLINGS.values(), ids=RAMBLINGS)
-async def test_rambling_costs_a_draft_two_words_and_is_shown_of_the_last_step(
-    opening: tuple[str, ...], where: str
-) -> None:
+async def test_rambling_ends_a_draft_and_is_shown_at_last(opening: tuple[str, ...], where: str) -> None:
     rambling = (*opening, " the", " passages", " do", " not", " say", *(f" word{n}" for n in range(100)))
     found = await pipeline(where, rambling, usage=True).ask()
     call = found.calls[0]
@@ -265,7 +261,7 @@ async def test_a_blank_question_asks_nobody(question: str, where: str) -> None:
 
 @everywhere
 @pytest.mark.parametrize("listed", [True, False], ids=["a list", "a callable"])
-async def test_the_passages_and_the_documents_are_handed_on_and_never_changed(where: str, listed: bool) -> None:
+async def test_documents_given_are_never_changed(where: str, listed: bool) -> None:
     def called(*given: Any) -> list[Any]:
         """Empty all that was handed on."""
         for one in given:

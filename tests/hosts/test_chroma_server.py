@@ -39,9 +39,7 @@ def clients(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 @every_mode
 @in_chroma
-async def test_documents_come_back_word_for_word_and_a_second_question_reads_ids_only(
-    clients: Any, kind: str, mode: str
-) -> None:
+async def test_chroma_server_gives_documents_word_for_word(clients: Any, kind: str, mode: str) -> None:
     texts = {name: text_of(owner) for name, owner in (("ash.md", MINE), ("birch.md", OTHER))}
     pieces = [piece for name, text in texts.items() for piece in cut(text, name, shelf="north")]
     home = house(kind, pieces, client=clients[0])

@@ -125,7 +125,7 @@ async def asked(where: str, case: Cited, **fields: Any) -> Outcome:
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-async def test_an_answer_is_cited_from_where_it_stands_and_alike_everywhere(case: Cited) -> None:
+async def test_citations_are_alike_everywhere(case: Cited) -> None:
     outcomes = {where: await asked(where, case) for where in EVERYWHERE}
     for where, found in outcomes.items():
         citations = found.citations
@@ -155,7 +155,7 @@ async def test_sections_are_cited(where: str) -> None:
 
 
 @everywhere
-async def test_of_a_document_that_was_cut_the_offsets_are_into_what_was_read(where: str) -> None:
+async def test_citations_of_a_cut_document(where: str) -> None:
     long = "Nothing was said about it. " * 300
     case = Cited("", UNANSWERABLE, ("104",), None, "What is the price of ice?", (("May", "Tea was served."),))
     found = await asked(where, case, documents=[Text(f"{long}{MAY}{long}", "May")], max_context_tokens=200)
@@ -165,9 +165,7 @@ async def test_of_a_document_that_was_cut_the_offsets_are_into_what_was_read(whe
 
 
 @awaited
-async def test_citations_of_long_texts_are_found_beside_the_event_loop(
-    where: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_citations_are_found_beside_the_event_loop(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     threads: list[Any] = []
 
     def spy_on(place: str, does: Any) -> None:

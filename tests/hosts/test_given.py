@@ -90,7 +90,7 @@ def _question_and_passages(given: tuple[Any, ...]) -> tuple[str, int]:
 
 
 @pytest.mark.parametrize(("where", "name"), _cases())
-async def test_documents_in_any_shape_are_given_the_question_and_the_passages(where: str, name: str) -> None:
+async def test_documents_are_given_question_and_passages(where: str, name: str) -> None:
     loader = _Loader(where)
     found = await pipeline(where, documents=ALL[name](loader)).ask()
     assert (found.answer, found.read) == (FOUND, [*DOCUMENT_TEXTS])

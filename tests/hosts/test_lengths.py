@@ -11,7 +11,7 @@ from llamaindex_selfroute.internals import fixed
 
 
 @pytest.mark.parametrize("host", HOSTS)
-async def test_answer_asks_nothing_of_the_store_before_its_documents_were_read(host: str) -> None:
+async def test_lengths_are_asked_once_documents_were_read(host: str) -> None:
     home, asked = house(f"{host} chroma", [*of(MINE, "ash.md"), *of(OTHER, "birch.md")]), list[Any]()
 
     class Counted(type(home.documents())):  # type: ignore[misc]

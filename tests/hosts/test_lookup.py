@@ -57,9 +57,7 @@ class Tools:
 
 @both_hosts
 @every_way
-async def test_a_search_gives_the_passages_that_the_retriever_finds_with_their_documents(
-    kind: str, awaited: bool
-) -> None:
+async def test_lookup_search_names_documents(kind: str, awaited: bool) -> None:
     tools = Tools(house(kind, cut(LONG, "report", size=600)))
     content, artifact = await tools.use("search", awaited, query="the number 7")
     assert artifact["passages"]
@@ -69,7 +67,7 @@ async def test_a_search_gives_the_passages_that_the_retriever_finds_with_their_d
 
 @both_hosts
 @every_way
-async def test_what_is_found_in_a_document_stands_there_and_holds_the_words(kind: str, awaited: bool) -> None:
+async def test_lookup_find_holds_the_words(kind: str, awaited: bool) -> None:
     tools = Tools(house(kind, cut(LONG, "report", size=600)), max_tokens=700)
     content, artifact = await tools.use("find", awaited, document="report", words="Which paragraph is about 71?")
     sections = artifact["sections"]
@@ -387,9 +385,7 @@ async def test_lookup_answers_odd_names_and_words(kind: str, awaited: bool) -> N
 
 @both_hosts
 @every_way
-async def test_lookup_answers_where_a_store_raises_and_keeps_its_words_to_the_log(
-    kind: str, awaited: bool, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_lookup_logs_what_a_store_raises(kind: str, awaited: bool, caplog: pytest.LogCaptureFixture) -> None:
     home = house(kind, of(MINE))
 
     def down(*_: Any) -> Any:

@@ -71,9 +71,7 @@ def pages_of(manual: Path, id_: str | None = None) -> list[LlamaIndexDocument]:
 @pytest.mark.parametrize("size", [60, 900], ids=["several chunks a page", "one chunk a page"])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("mode", langchain_parts.MODES)
-async def test_a_pdf_is_put_together_page_by_page_and_cited_by_page(
-    manual: Path, mode: str, kind: str, size: int
-) -> None:
+async def test_pages_of_a_pdf_in_langchain(manual: Path, mode: str, kind: str, size: int) -> None:
     chunks = chunks_of(manual, size)
     chain = chain_of(kind, chunks[::-1])
     result = await langchain_parts.ask(chain, QUESTION, mode)
@@ -134,9 +132,7 @@ async def asked_of(store: str, pages: list[LlamaIndexDocument], mode: str, **opt
 
 @pytest.mark.parametrize("store", ["simple", "chroma"])
 @pytest.mark.parametrize("mode", llamaindex_parts.MODES)
-async def test_nodes_of_a_pdf_are_put_together_page_by_page_and_cited_by_page(
-    manual: Path, mode: str, store: str
-) -> None:
+async def test_pages_of_a_pdf_in_llamaindex(manual: Path, mode: str, store: str) -> None:
     """All pages have the id of the file."""
     pages = pages_of(manual, "manual")
     engine, response = await asked_of(store, pages, mode, similarity_top_k=2)
@@ -180,9 +176,7 @@ METADATA: dict[str, tuple[dict[str, Any], int, Any]] = {
 
 @everywhere
 @pytest.mark.parametrize("name", METADATA)
-async def test_a_citation_has_the_page_it_begins_on_and_a_section_s_offsets_in_its_document(
-    name: str, where: str
-) -> None:
+async def test_pages_of_a_citation(name: str, where: str) -> None:
     metadata, start, page = METADATA[name]
     one = pipeline(where, ("Ms Okafor.",), None, passages=[Passage(TEXT, "May", metadata=metadata)], citations=True)
     best = (await one.ask("Who chaired the meeting?")).citations[0]

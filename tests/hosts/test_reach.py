@@ -42,7 +42,7 @@ def drafted(model: Model) -> int:
     ],
 )
 @every_framework
-async def test_more_passages_are_found_than_the_draft_reads_where_sections_need_them(
+async def test_reach_goes_beyond_the_draft(
     framework: str, options: dict[str, Any], found: int, read: int, kind: str
 ) -> None:
     model, options = Model(), {K[framework] if name == WITH_NUMBERS else name: one for name, one in options.items()}
@@ -78,9 +78,7 @@ async def test_the_best_two_documents_behind_all_passages_are_read(where: str) -
 @pytest.mark.parametrize("kind", ["memory", "chroma", pytest.param("weights", marks=pytest.mark.matrix)])
 @pytest.mark.parametrize("question", BY_WORDS)
 @every_framework
-async def test_documents_are_ranked_by_the_words_of_their_sections_too(
-    framework: str, question: str, kind: str
-) -> None:
+async def test_reach_ranks_documents_by_their_words(framework: str, question: str, kind: str) -> None:
     asked = await ask(pipeline(framework, kind, sections=SECTIONS), question)
     assert len(set(found_in(asked)[:5])) > 2, "the retriever does not know which"
     assert BY_WORDS[question] in asked.names

@@ -142,9 +142,7 @@ async def ends_as_the_table_says(scenario: Scenario, wheres: Sequence[str], *, c
     [(scenario, PAIRS[at % 4], at % 8 < 4) for at, scenario in enumerate(ALL)],
     ids=lambda one: str(one) if isinstance(one, Scenario | Steered) else "",
 )
-async def test_a_scenario_ends_as_the_table_says_and_alike_in_both_frameworks(
-    scenario: Scenario, both: Sequence[str], counted: bool
-) -> None:
+async def test_scenario_ends_as_the_table_says(scenario: Scenario, both: Sequence[str], counted: bool) -> None:
     await ends_as_the_table_says(scenario, both, counted=counted)
 
 
@@ -194,9 +192,7 @@ async def test_what_is_said_of_an_answer_is_plain_json_and_anew_for_each(scenari
 
 @every_stream
 @pytest.mark.parametrize("scenario", ALL, ids=str)
-async def test_a_stream_shows_the_answer_alone_once_the_step_that_answers_speaks(
-    scenario: Scenario, where: str
-) -> None:
+async def test_stream_shows_the_answer_alone(scenario: Scenario, where: str) -> None:
     one, shown = pipeline_for(where, scenario), []
     async for piece in one.pieces():
         said = one.model.calls[-1] if one.model.calls else None
@@ -214,7 +210,7 @@ def _cuts(longest: int) -> st.SearchStrategy[list[int]]:
 @examples(200)
 @example(scenario=DECLINED, draft=list(range(13)), final=[2], is_chat=False)
 @given(scenario=st.sampled_from(ALL), draft=_cuts(60), final=_cuts(40), is_chat=st.booleans())
-def test_the_outcome_does_not_depend_on_where_a_reply_is_cut(
+def test_scenario_ends_alike_wherever_it_is_cut(
     scenario: Scenario, draft: list[int], final: list[int], is_chat: bool
 ) -> None:
     script: dict[str, Any] = {

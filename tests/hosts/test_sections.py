@@ -193,7 +193,7 @@ async def test_sections_fit_a_window_that_is_smaller_than_their_budget(where: st
 
 
 @everywhere
-async def test_a_question_about_nothing_found_is_answered_from_what_its_words_are_in(where: str) -> None:
+async def test_sections_without_passages(where: str) -> None:
     found = await read(where, (), **LOOKS)
     check_places(found)
     assert (found.steps, found.decision["signal"]) == (["sections"], "no_passages")
@@ -202,7 +202,7 @@ async def test_a_question_about_nothing_found_is_answered_from_what_its_words_ar
 
 @far_apart
 @every_source
-async def test_a_passage_is_read_in_its_own_document_though_another_quotes_it(source: str, where: str) -> None:
+async def test_sections_of_a_quoted_passage(source: str, where: str) -> None:
     texts = {"april": f"{passages_of([IN_JUNE], TEXTS)[0].text}\n\n{MAY}", "june": JUNE}
     found = await read(where, [IN_JUNE], texts=texts, source=source, **LOOKS)
     check_within(found, IN_JUNE)
@@ -224,7 +224,7 @@ async def test_sections_that_are_no_more_than_the_passages_are_skipped(end: int,
 
 
 @everywhere
-async def test_only_the_first_passages_are_drafted_from_and_all_point_to_documents(where: str) -> None:
+async def test_sections_with_draft_passages(where: str) -> None:
     texts = {"may": MAY, "june": JUNE}
     passages = [MIDDLE, IN_JUNE, OPENING]
     found = await read(where, passages, texts=texts, source="stored", draft_passages=1, **LOOKS | {"sections": LARGER})
@@ -246,9 +246,7 @@ STARTS: dict[str, tuple[list[Place], list[str]]] = {
     ("name", "source"),
     [(name, source) for name in STARTS for source in SOURCES if (name, source) != ("none", "stored")],
 )
-async def test_the_documents_are_read_at_once_if_the_passages_are_most_of_them(
-    name: str, source: str, where: str
-) -> None:
+async def test_start_auto_reads_documents_at_once(name: str, source: str, where: str) -> None:
     passages, steps = STARTS[name]
     found = await read(where, passages, source=source, start="auto", final=LOOKED)
     assert (found.steps, found.route) == (steps, "long_context")
@@ -282,7 +280,7 @@ async def test_no_rung_is_paid_for_what_the_one_before_has_read(where: str) -> N
 
 
 @everywhere
-async def test_a_draft_is_made_where_the_documents_would_be_too_many_or_a_policy_decides(where: str) -> None:
+async def test_start_auto_makes_a_draft(where: str) -> None:
     passages: list[Place] = [(name, 0, len(text)) for name, text in TEXTS.items()]
     asked = {"texts": TEXTS, "source": "stored", "start": "auto", "draft": LOOKED, "final": UNANSWERABLE}
     found = await read(where, passages, **asked)
@@ -294,14 +292,14 @@ async def test_a_draft_is_made_where_the_documents_would_be_too_many_or_a_policy
 
 
 @everywhere
-async def test_no_document_is_read_where_that_is_the_limit_whatever_says_where_to_start(where: str) -> None:
+async def test_start_reads_no_forbidden_document(where: str) -> None:
     with pytest.raises(ConfigurationError, match="max_documents=0 forbids it"):
         await read(where, max_documents=0, start=lambda _: "long_context", final=LOOKED)
 
 
 @awaited
 @pytest.mark.parametrize("options", [{}, {"sections": RUNG, "looks": (LOOKED,)}, {"start": "auto"}], ids=str)
-async def test_documents_are_ranked_beside_the_event_loop(
+async def test_ranking_leaves_the_loop_alone(
     options: dict[str, Any], where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     threads: list[threading.Thread] = []

@@ -167,9 +167,7 @@ UNMINDFUL = {
 
 @pytest.mark.parametrize("where", [*cases([*CLIENTS]), *cases([*INSIDE], ["whole", "awhole"])])
 @pytest.mark.parametrize("name", UNMINDFUL)
-def test_a_server_that_does_not_mind_the_schema_is_judged_by_what_it_writes(
-    server: LoopbackServer, where: str, name: str
-) -> None:
+def test_reply_without_schema_is_judged_as_text(server: LoopbackServer, where: str, name: str) -> None:
     text, answer, signal = UNMINDFUL[name]
     server.answer = lambda request: fills_in(request) if WHOLE in request.prompt else text
     told = over(where, server).now()

@@ -161,7 +161,7 @@ async def test_filters_that_exclude_each_other_let_nothing_through(filters: Any,
 
 @both_modes
 @every_kind
-async def test_only_the_part_of_a_document_that_the_filter_lets_through_is_read(kind: str, mode: str) -> None:
+async def test_wall_lets_a_part_through(kind: str, mode: str) -> None:
     pieces = [replace(one, about={"secret": int(n in (3, 4))}) for n, one in enumerate(cut(text_of(MINE)))]
     home, openly = house(kind, pieces), Holds("secret", 0)
     originals = home.documents(originals=[Piece(text_of(MINE))])
@@ -186,7 +186,7 @@ async def test_what_cannot_be_seen_is_refused_where_names_are_shared(kind: str, 
 
 @every_mode
 @every_kind
-async def test_what_cannot_be_seen_is_read_where_all_chunks_are_like_the_passages(kind: str, mode: str) -> None:
+async def test_unseen_wall_with_like_chunks(kind: str, mode: str) -> None:
     await reads(_hidden(apart(kind)), mode)
 
 
@@ -203,7 +203,7 @@ CALLED: dict[str, Callable[[Any], Any]] = {
     ("kind", "name"),
     [(kind, name) for kind in KINDS for name in CALLED if kind.startswith("langchain") or name == "a function"],
 )
-async def test_documents_that_somebody_else_calls_do_not_know_the_retriever(kind: str, name: str, mode: str) -> None:
+async def test_wall_of_documents_called_by_others(kind: str, name: str, mode: str) -> None:
     def around(home: Any, *condition: Any) -> Pipeline:
         pipeline: Pipeline = home.pipeline(home.search(ITS_OWN), CALLED[name](home.documents(*condition)))
         return pipeline
@@ -214,7 +214,7 @@ async def test_documents_that_somebody_else_calls_do_not_know_the_retriever(kind
 
 
 @every_kind
-async def test_what_was_read_where_it_is_known_is_not_shown_where_it_is_not(kind: str) -> None:
+async def test_unseen_wall_opens_no_cache(kind: str) -> None:
     home = shared(kind)
     documents = home.documents()
     (document,) = (await home.pipeline(home.search(), documents).ask()).read
@@ -287,7 +287,7 @@ async def test_another_store_than_the_retrievers_is_not_read(kind: str, named: b
 
 @both_modes
 @every_kind
-async def test_to_say_what_is_hidden_does_not_make_another_store_the_right_one(kind: str, mode: str) -> None:
+async def test_wall_that_is_declared_fits_one_store(kind: str, mode: str) -> None:
     mine, other = _two(kind, level="open")
     for condition in (NOTHING_HIDDEN, Holds("level", "open")):
         documents = other.documents(condition)
@@ -316,7 +316,7 @@ async def test_one_passage_of_another_store_is_enough_to_see_that(kind: str, mod
 
 @both_modes
 @every_kind
-async def test_a_passage_from_elsewhere_does_not_vouch_beside_one_from_here(kind: str, mode: str) -> None:
+async def test_passage_from_elsewhere_does_not_vouch(kind: str, mode: str) -> None:
     home = shared(kind)
     foreign = home.passage(Piece("Nobody knows me.", about={"tenant": OTHER}, id="x"))
     passages = home.found(home.search(ITS_OWN))
@@ -345,7 +345,7 @@ async def test_the_same_ids_and_metadata_in_another_store_vouch_for_it(kind: str
 
 @both_modes
 @every_kind
-async def test_a_store_that_says_more_of_its_chunks_may_be_read_if_nothing_is_hidden(kind: str, mode: str) -> None:
+async def test_store_that_says_more_of_chunks(kind: str, mode: str) -> None:
     index, home = house(f"{kind.split(maxsplit=1)[0]} memory", cut(text_of(MINE))), house(kind, of(MINE))
     await refuses(home.pipeline(index.search()), mode, "in tenant")
     await reads(home.pipeline(index.search(), home.documents(NOTHING_HIDDEN)), mode)
@@ -353,7 +353,7 @@ async def test_a_store_that_says_more_of_its_chunks_may_be_read_if_nothing_is_hi
 
 @both_modes
 @every_kind
-async def test_passages_in_other_words_do_no_harm_where_it_is_said_what_is_hidden(kind: str, mode: str) -> None:
+async def test_passages_in_other_words(kind: str, mode: str) -> None:
     home = shared(kind)
     reworded = home.returning([home.passage(Piece(f"In short, {n}.", about={"tenant": MINE})) for n in range(3)])
     await refuses(home.pipeline(reworded), mode)
@@ -510,7 +510,7 @@ async def test_what_a_callable_returns_is_held_against_the_filter(kind: str, mod
             assert answered.answerable is bool(texts)
 
 
-async def test_what_a_callable_returns_is_left_alone_where_the_filter_is_not_seen_as_its_store_sees_it(
+async def test_callable_behind_a_filter_of_another_kind(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """A passage that the retriever returned met the filter; a test that refuses it is not the store's."""
@@ -530,7 +530,7 @@ async def test_what_a_callable_returns_is_left_alone_where_the_filter_is_not_see
 
 
 @pytest.mark.parametrize("kind", ["langchain memory", "llamaindex memory"])
-def test_what_a_callable_returns_is_read_where_nothing_can_be_said_of_it(kind: str) -> None:
+def test_callable_where_nothing_was_found(kind: str) -> None:
     """Nothing was found, so a document that says nothing of itself cannot be judged; one that does can."""
     home = house(kind, of(OTHER))
     for document, read in ((_whole_of(home, MINE), 1), (_whole_of(home, MINE, tenant="Cedar"), 0)):
@@ -542,7 +542,7 @@ def test_what_a_callable_returns_is_read_where_nothing_can_be_said_of_it(kind: s
         assert len(context) == read
 
 
-async def test_what_a_callable_returns_meets_the_filter_of_one_search_of_several() -> None:
+async def test_callable_behind_several_searches() -> None:
     pieces = [piece for owner in (MINE, "Cedar", OTHER) for piece in of(owner, owner)]
     home = house("llamaindex memory", pieces)
     searches = [home.search(Holds("tenant", owner)) for owner in (MINE, "Cedar")]

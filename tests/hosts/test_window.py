@@ -131,7 +131,7 @@ RAISED: dict[str, list[Exception]] = {  # the errors that a model gives in turn;
 
 @everywhere
 @pytest.mark.parametrize("name", RAISED)
-def test_what_no_shorter_prompt_helps_against_is_the_provider_s_error(where: str, name: str) -> None:
+def test_too_long_without_help_is_raised(where: str, name: str) -> None:
     errors, nothing = RAISED[name], {}
     if name.startswith("nothing"):
         nothing = {"documents": ["Zq"], "marker": "Zq"}
@@ -198,7 +198,7 @@ def test_passages_are_read_as_far_as_the_window_goes_the_best_first(where: str) 
 
 @everywhere
 @pytest.mark.parametrize("route", ["rag", "long_context"])
-def test_the_question_and_the_history_take_their_place_from_the_window(where: str, route: str) -> None:
+def test_window_has_room_for_question_and_history(where: str, route: str) -> None:
     one = long(
         where,
         documents=[a_document(where, 8000)],
@@ -239,7 +239,7 @@ def test_documents_fill_the_budget_the_best_first_and_no_more(where: str) -> Non
 
 
 @everywhere
-def test_what_is_said_of_a_document_is_kept_when_it_is_trimmed_and_goes_into_no_prompt(where: str) -> None:
+def test_label_is_kept_out_of_prompts(where: str) -> None:
     told_before = {"method": "offsets", "chunks": 7, "gaps": [[3, 9]], "trimmed": False}
     how = Label(told_before, length=len(long_text()))
     for fields in ({"max_context_tokens": 100}, {}):
@@ -340,7 +340,7 @@ WINDOWS: dict[str, tuple[Callable[[], Any], int | None]] = {  # the model, and t
 
 @pytest.mark.parametrize("mode", ["whole", "awhole", "stream", "astream"])
 @pytest.mark.parametrize("name", WINDOWS)
-def test_the_window_of_a_model_is_what_it_declares_or_tells_its_server(name: str, mode: str) -> None:
+def test_window_of_a_model(name: str, mode: str) -> None:
     make, window = WINDOWS[name]
     where = f"{name.partition(':')[0]} {mode}"
     (read,) = long(where, documents=[a_document(where, 8000)], long_context_llm=make()).now().read

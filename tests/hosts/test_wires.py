@@ -79,9 +79,7 @@ VERDICTS = {  # draft and final reply; route, answer, whether it is one, signal
 
 @everywhere
 @pytest.mark.parametrize("name", VERDICTS)
-def test_every_mode_takes_the_same_route_at_the_server_s_own_price(
-    server: LoopbackServer, where: str, name: str
-) -> None:
+def test_wire_verdicts_and_prices(server: LoopbackServer, where: str, name: str) -> None:
     (draft, final), expected = VERDICTS[name]
     script(server, draft=draft, final=final)
     told = over(where, server).now()
@@ -124,9 +122,7 @@ def test_usage_is_the_server_s(server: LoopbackServer, where: str, draft: str, c
 
 
 @wheres([client for client in CLIENTS if not client.endswith("gemini")])
-def test_usage_that_was_not_asked_for_is_estimated_and_logged_once(
-    server: LoopbackServer, where: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_usage_not_asked_for_is_estimated(server: LoopbackServer, where: str, caplog: pytest.LogCaptureFixture) -> None:
     for _ in range(2):
         asker = over(where, server, model={"usage": False})
         told = asker.now()
@@ -162,9 +158,7 @@ BROKEN = {
 @everywhere
 @each_step
 @pytest.mark.parametrize("status", BROKEN)
-def test_a_provider_s_error_passes_through_is_never_paid_twice_and_shows_no_key(
-    server: LoopbackServer, where: str, step: str, status: str
-) -> None:
+def test_wire_error_is_paid_once_and_shows_no_key(server: LoopbackServer, where: str, step: str, status: str) -> None:
     reply = BROKEN[status](where.split()[1])
     broken(server, step, reply)
     expected = error_of(where, reply, step)
@@ -194,9 +188,7 @@ def test_a_connection_dropped_before_any_text_passes_through(server: LoopbackSer
 @streaming
 @each_step
 @pytest.mark.parametrize("ending", ["drop_after", "error_after"])
-def test_a_stream_that_breaks_off_ends_in_the_provider_s_error(
-    server: LoopbackServer, where: str, step: str, ending: str
-) -> None:
+def test_wire_stream_that_breaks_off(server: LoopbackServer, where: str, step: str, ending: str) -> None:
     broken(server, step, Reply(ANSWER, delay=0.01, **{ending: 4}))  # type: ignore[arg-type]
     shown: list[str] = []
 
@@ -341,9 +333,7 @@ async def until(come: Callable[[], bool]) -> None:
 
 @awaited
 @each_step
-def test_a_caller_who_is_cancelled_stops_the_model_and_may_ask_again(
-    server: LoopbackServer, where: str, step: str
-) -> None:
+def test_wire_caller_is_cancelled(server: LoopbackServer, where: str, step: str) -> None:
     # Before Python 3.12, `asyncio.wait_for` of a client passes over a caller who is cancelled just as something comes.
     broken(server, step, Reply(GOING_ON, hold_after=3))
     asker = over(where, server)
@@ -368,9 +358,7 @@ def test_a_caller_who_is_cancelled_stops_the_model_and_may_ask_again(
 
 
 @wheres(modes=["astream"])
-def test_a_reader_who_is_cancelled_stops_the_model_although_the_event_loop_ends_at_once(
-    server: LoopbackServer, where: str
-) -> None:
+def test_wire_reader_is_cancelled_at_the_end(server: LoopbackServer, where: str) -> None:
     broken(server, "final", Reply(GOING_ON, delay=SLOW))
     asker = over(where, server)
 
@@ -401,9 +389,7 @@ def test_a_reader_who_is_cancelled_stops_the_model_although_the_event_loop_ends_
 
 @awaited
 @each_step
-def test_a_caller_who_leaves_before_there_is_any_reply_stops_the_model(
-    server: LoopbackServer, where: str, step: str
-) -> None:
+def test_wire_caller_leaves_before_any_reply(server: LoopbackServer, where: str, step: str) -> None:
     broken(server, step, Reply(ANSWER, first_delay=A_MINUTE))
     asker = over(where, server)
 

@@ -63,9 +63,7 @@ def a_long_chain(**fields: Any) -> Any:
 
 @every_mode
 @pytest.mark.parametrize("name", FALLBACKS)
-async def test_a_fallback_with_a_smaller_window_is_given_what_fits_it_and_the_trace_says_why(
-    name: str, mode: str
-) -> None:
+async def test_fallback_is_given_what_fits_it(name: str, mode: str) -> None:
     tracer, smaller = TreeTracer(), small()
     chain = a_long_chain(long_context_llm=FALLBACKS[name](smaller))
     result = await ask(chain, QUESTION, mode, {"callbacks": [tracer]})

@@ -67,7 +67,7 @@ def test_every_option_says_what_it_is_for() -> None:
     assert not [name for name, field in SelfRouteChain.model_fields.items() if not field.description]
 
 
-def test_chunks_without_metadata_and_a_wrong_number_of_passages_say_what_to_do() -> None:
+def test_from_vectorstore_says_what_to_do() -> None:
     store = InMemoryVectorStore.from_texts(["a", "b"], DeterministicFakeEmbedding(size=8))
     llm = FakeListChatModel(responses=["unanswerable"])
     with pytest.raises(DocumentNotFoundError, match=r"the chunks have no metadata.*index them with metadata such as"):
@@ -97,7 +97,7 @@ async def test_any_other_runnable_is_given_all_inputs(name: str, mode: str) -> N
 
 @every_mode
 @pytest.mark.parametrize("wrong", [None, "secret text", ["secret text"], [*PASSAGES, None]], ids=str)
-async def test_what_a_retriever_returns_that_is_no_list_of_documents_is_refused(wrong: Any, mode: str) -> None:
+async def test_retriever_must_return_documents(wrong: Any, mode: str) -> None:
     with pytest.raises(ReplyError, match="retriever must return a list of Documents; got ") as refused:
         await ask(a_chain(retriever=RunnableLambda(lambda _: wrong)), QUESTION, mode)
     assert "secret" not in str(refused.value)
@@ -130,7 +130,7 @@ async def test_a_model_in_any_dress_answers(name: str, mode: str) -> None:
 
 
 @every_mode
-async def test_message_without_text_declines_and_what_is_no_text_is_refused(mode: str) -> None:
+async def test_message_without_text_declines(mode: str) -> None:
     for content in (None, [], "", [{"type": "text", "text": ""}]):
         empty = AIMessage.model_construct(content=content, type="ai", tool_calls=[], invalid_tool_calls=[])
 

@@ -61,7 +61,7 @@ async def test_a_chain_is_a_node_of_a_graph(mode: str) -> None:
 
 
 @every_mode
-async def test_keys_of_the_output_in_the_input_are_replaced_and_reach_nobody(mode: str) -> None:
+async def test_output_keys_in_the_input_are_replaced(mode: str) -> None:
     before = await ask(a_chain(), QUESTION, "invoke")
     seen: list[Any] = []
     chain = a_chain(

@@ -69,7 +69,7 @@ PROMPTS = {
 @pytest.mark.parametrize("mode", FAR_APART)
 @pytest.mark.parametrize("name", PROMPTS)
 @each_prompt
-async def test_prompts_of_the_user_are_used_in_the_step_they_are_for(field: str, name: str, mode: str) -> None:
+async def test_prompt_is_used_in_its_step(field: str, name: str, mode: str) -> None:
     chain, step = a_chain(**{field: PROMPTS[name]}), STEPS.index(field)
     given = {"input": QUESTION, "chat_history": [AIMessage("There {was}.")], "more": "{more}"}
     result = await ask(chain, given, mode)
@@ -152,7 +152,7 @@ class LengthFinishReasonError(Exception):
 
 
 @every_mode
-async def test_an_error_of_a_prompt_that_asks_a_model_is_not_taken_for_the_end_of_the_reply(mode: str) -> None:
+async def test_prompt_that_raises_is_no_reply(mode: str) -> None:
     def rewriting(_: Any) -> str:
         raise LengthFinishReasonError
 
@@ -163,7 +163,7 @@ async def test_an_error_of_a_prompt_that_asks_a_model_is_not_taken_for_the_end_o
 
 
 @every_mode
-async def test_what_the_draft_heard_of_a_long_prompt_is_not_said_of_the_next_step(mode: str) -> None:
+async def test_too_long_is_of_its_own_step(mode: str) -> None:
     refuses = ScriptedModel(failures={"rag": [ContextOverflowError("too long")]})
     drafts = refuses.with_fallbacks([ScriptedModel(draft=("unanswerable",))])
     asked: list[Any] = []
@@ -209,7 +209,7 @@ NUMBERLESS = {
 
 
 @pytest.mark.parametrize("name", NUMBERLESS)
-def test_a_prompt_that_asks_for_no_numbers_is_refused_where_they_are_needed(name: str) -> None:
+def test_prompt_without_numbers_is_refused(name: str) -> None:
     with pytest.raises(ConfigurationError, match="rag_prompt that asks for two numbers from 0 to 100"):
         a_chain(rag_prompt=NUMBERLESS[name](OWN), **GRADED)
     assert a_chain(rag_prompt=NUMBERLESS[name](f"Two numbers from 0 to 100 first. {OWN}"), **GRADED)

@@ -101,9 +101,7 @@ def _parents(kind: str, docstore: Any, **fields: Any) -> ParentDocumentRetriever
 @every_mode
 @every_kind
 @pytest.mark.parametrize("docstore", ["in memory", "in files"])
-async def test_child_passages_lead_to_the_originals_of_a_parent_retriever(
-    kind: str, docstore: str, mode: str, tmp_path: Path
-) -> None:
+async def test_children_lead_to_their_parents(kind: str, docstore: str, mode: str, tmp_path: Path) -> None:
     indexer = _parents(
         kind, InMemoryStore() if docstore == "in memory" else create_kv_docstore(LocalFileStore(tmp_path))
     )
@@ -128,7 +126,7 @@ async def test_a_docstore_of_something_else_is_told() -> None:
         await read_by(SelfRouteChain.from_vectorstore(store, a_model(), docstore=docstore))
 
 
-async def test_fetch_is_given_key_source_and_filter_and_may_leave_out_metadata() -> None:
+async def test_fetch_is_given_key_source_and_filter() -> None:
     condition = lambda metadata: metadata["source"] == "ash.md"  # noqa: E731
     shelf = Shelf(chunks_of(TEXT, source="ash.md"))
     asked: list[Any] = []

@@ -92,9 +92,7 @@ def seen(run: Any) -> list[Any]:
 
 @every_mode
 @pytest.mark.parametrize("name", WRAPPED)
-async def test_what_is_wrapped_around_a_model_stays_around_it_and_its_runs_are_those_of_text(
-    server: LoopbackServer, name: str, mode: str
-) -> None:
+async def test_report_through_wrapped_models(server: LoopbackServer, name: str, mode: str) -> None:
     tracers = [TreeTracer(), TreeTracer()]
     options = {"seed": 7} if name.startswith("nothing") else {}
     wrapped = chain_over(WRAPPED[name](model(server)))
@@ -182,7 +180,7 @@ async def test_what_cannot_be_read_as_a_report_is_read_as_text(name: str, mode: 
 
 
 @pytest.mark.parametrize("mode", ["ainvoke", "astream"])
-async def test_awaited_report_is_awaited_and_an_error_that_is_not_of_reading_passes(mode: str) -> None:
+async def test_report_is_awaited_and_errors_pass(mode: str) -> None:
     class Awaited(Own):
         def _generate(self, *_: Any, **__: Any) -> Any:
             raise AssertionError

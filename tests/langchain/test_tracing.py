@@ -108,7 +108,7 @@ DRESSED: dict[str, Any] = {
 
 @every_mode
 @pytest.mark.parametrize("name", DRESSED)
-async def test_every_model_run_bears_the_tag_of_its_step_and_those_of_the_caller(name: str, mode: str) -> None:
+async def test_runs_bear_their_tags(name: str, mode: str) -> None:
     model = ScriptedModel(draft=("unanswerable",), final=FINAL)
     tracer = await trace(a_chain(llm=DRESSED[name](model)), mode, tags=["yours"], metadata={"tenant": 7})
     runs = all_of(tracer.root)
@@ -124,9 +124,7 @@ async def test_every_model_run_bears_the_tag_of_its_step_and_those_of_the_caller
 
 @every_mode
 @pytest.mark.parametrize("max_context_tokens", [None, 20], ids=["whole", "trimmed"])
-async def test_reading_records_no_text_and_the_root_what_went_in_and_came_out(
-    max_context_tokens: int | None, mode: str
-) -> None:
+async def test_reading_records_no_text(max_context_tokens: int | None, mode: str) -> None:
     secret = [Document("The whole minutes. " + "Secret word. " * 50, metadata={"source": "May"})]
     chain = a_chain(documents=lambda _: secret, max_context_tokens=max_context_tokens)
     root = (await trace(chain, mode, {"input": QUESTION})).root

@@ -43,7 +43,7 @@ def a_heavy_chain(**fields: Any) -> Any:
 
 
 @every_mode
-async def test_runs_of_a_question_hold_a_document_once_and_the_result_is_whole(mode: str) -> None:
+async def test_runs_hold_a_document_once(mode: str) -> None:
     for chain in (a_heavy_chain(), a_heavy_chain().with_config(tags=["mine"])):
         runs, result = await _traced(chain, QUESTION, mode)
         assert [run.name for run in runs if copies([run.inputs, run.outputs])] == ["long_context"]
@@ -99,7 +99,7 @@ async def test_a_tool_message_is_short_and_its_artifact_has_all_keys(mode: str) 
     assert sum(copies([run.inputs, run.outputs]) for run in runs) == 1
 
 
-def test_a_tool_names_sources_by_the_key_of_the_stored_documents_or_the_id_and_each_once() -> None:
+def test_tool_names_each_source_once() -> None:
     documents = [Document("One.", metadata={"source": 7}), Document("Two.", metadata={"source": 7}), HEAVY[2]]
     documents.append(Document("Three.", id="d3"))
     told = _tool(a_chain(documents=documents)).invoke({"input": QUESTION})

@@ -143,7 +143,7 @@ def test_every_argument_of_the_constructor_can_be_set_later() -> None:
 
 
 @pytest.mark.parametrize("name", LATER)
-def test_what_is_set_later_counts_in_the_engines_and_what_cannot_work_is_refused_then(name: str) -> None:
+def test_option_set_later_counts(name: str) -> None:
     synthesizer = _synthesizer()
     engine = SelfRouteQueryEngine(ListRetriever(), synthesizer)
     value, wrong = LATER[name]

@@ -217,9 +217,7 @@ READING: dict[str, Callable[[Any], Any]] = {
 @clinging
 @pytest.mark.parametrize("name", READING)
 @either_step
-def test_end_of_the_loop_over_a_half_read_stream_logs_nothing(
-    step: str, name: str, clings: bool, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_end_of_the_loop_logs_nothing(step: str, name: str, clings: bool, caplog: pytest.LogCaptureFixture) -> None:
     for turns in (0, 1, 3, 7):
         kept: list[Any] = []
         engine = an_engine(**{step: LONG}, streaming=True, delay=0.0005 * (name not in WAYS), clings=clings)

@@ -48,9 +48,7 @@ PROMPTS = {
 @both_modes
 @pytest.mark.parametrize("name", PROMPTS)
 @each_field
-async def test_prompts_of_the_user_are_used_in_the_step_they_are_for(
-    field: str, name: str, mode: str, is_chat: bool
-) -> None:
+async def test_prompt_is_used_in_its_step(field: str, name: str, mode: str, is_chat: bool) -> None:
     parts: dict[str, Any] = {"streaming": mode in STREAMS, "is_chat": is_chat}
     given, updated = an_engine(**{field: PROMPTS[name]}, **parts), an_engine(**parts)
     updated.update_prompts({field: PROMPTS[name]})
@@ -112,7 +110,7 @@ LACKING: dict[str, Any] = {
 
 @each_field
 @pytest.mark.parametrize("name", LACKING)
-def test_a_prompt_that_would_hide_context_or_question_is_refused_and_changes_nothing(name: str, field: str) -> None:
+def test_prompt_that_hides_context_is_refused(name: str, field: str) -> None:
     with pytest.raises(SelfRouteError, match=field) as refused:
         an_engine(**{field: LACKING[name]})
     assert isinstance(refused.value, ValueError)
@@ -137,7 +135,7 @@ NUMBERLESS = {
 
 
 @pytest.mark.parametrize("name", NUMBERLESS)
-def test_a_prompt_that_asks_for_no_numbers_is_refused_where_they_are_needed(name: str) -> None:
+def test_prompt_without_numbers_is_refused(name: str) -> None:
     refused = pytest.raises(ConfigurationError, match="rag_prompt that asks for two numbers from 0 to 100")
     with refused:
         pipeline_for("llamaindex query", BY_NAME["a sure answer"], rag_prompt=NUMBERLESS[name])
@@ -154,7 +152,7 @@ def test_a_prompt_that_asks_for_no_numbers_is_refused_where_they_are_needed(name
     assert model_of(engine).calls[-1].prompt.startswith("Two numbers")
 
 
-def test_the_prompt_that_is_shown_follows_the_options_and_a_steered_engine_is_a_tool() -> None:
+def test_prompt_follows_the_options() -> None:
     engine = pipeline_for("llamaindex query", BY_NAME["a sure answer"]).asked
     engine._response_synthesizer.answerability = "text"
     assert "100" not in engine.get_prompts()["rag_prompt"].get_template()

@@ -96,9 +96,7 @@ async def test_route_and_sources_are_settled_with_the_first_text(scenario: Steer
 
 @either
 @pytest.mark.parametrize("read", ["str", "get_response", "print_response_stream"])
-def test_a_stream_can_be_read_in_every_way_of_the_host(
-    scenario: Scenario, read: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_stream_is_read_in_every_way(scenario: Scenario, read: str, capsys: pytest.CaptureFixture[str]) -> None:
     response = engine_for(scenario, "stream").query(QUESTION)
     text = str(response) if read == "str" else getattr(response, read)()
     if read == "get_response":
@@ -109,7 +107,7 @@ def test_a_stream_can_be_read_in_every_way_of_the_host(
 
 @either
 @pytest.mark.parametrize("read", ["str", "get_response", "print_response_stream", "response_gen", "twice"])
-async def test_an_awaited_stream_can_be_read_in_every_way_of_the_host(
+async def test_awaited_stream_is_read_in_every_way(
     scenario: Scenario, read: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     response = await engine_for(scenario, "astream", delay=0.001).aquery(QUESTION)
@@ -131,7 +129,7 @@ async def test_an_awaited_stream_can_be_read_in_every_way_of_the_host(
     check(scenario, response)
 
 
-async def test_a_stream_goes_on_as_it_was_asked_for_when_the_engine_is_switched_back() -> None:
+async def test_stream_outlives_a_switch() -> None:
     engine = an_engine(tuple(f"word{n} " for n in range(8)), streaming=True)
     response = await engine.aquery(QUESTION)
     engine._response_synthesizer._streaming = False  # as condense-question chat engines do
@@ -139,7 +137,7 @@ async def test_a_stream_goes_on_as_it_was_asked_for_when_the_engine_is_switched_
 
 
 @pytest.mark.parametrize("step", ["draft", "final"])
-async def test_a_sync_stream_raises_at_the_call_and_an_awaited_one_at_its_first_text(step: str) -> None:
+async def test_stream_raises_with_its_first_text(step: str) -> None:
     failing = {"rag" if step == "draft" else "long_context": [OSError("cut")]}
     with pytest.raises(OSError, match="cut"):
         an_engine(streaming=True, failures=failing).query(QUESTION)

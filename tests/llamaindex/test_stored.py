@@ -131,7 +131,7 @@ def test_an_original_is_read_as_it_is(store: str, way: str, filters: Any) -> Non
 
 @updating
 @every_store
-def test_changes_of_an_index_are_noticed_and_no_original_of_before_is_read(store: str) -> None:
+def test_changes_of_an_index_are_noticed(store: str) -> None:
     index = STORES[store](split(CRANE))
     index._transformations = [SPLIT]
     index.insert(MINUTES)
@@ -207,7 +207,7 @@ class _Refusing(Shelf):
         raise NotImplementedError(msg)
 
 
-def test_a_store_that_says_only_when_asked_that_it_cannot_list_is_told_with_what_to_do() -> None:
+def test_store_that_cannot_list() -> None:
     index = over(_Refusing(), NODES)
     with pytest.raises(ConfigurationError, match=r"not today.*fetch="):
         _read(index)
@@ -274,7 +274,7 @@ async def test_indices_of_other_kinds_lead_to_their_documents_too(kind: str, mod
 
 
 @pytest.mark.parametrize("kind", [SummaryIndex, KeywordTableIndex])
-def test_filters_that_the_retriever_of_an_index_passes_over_are_refused_at_once(kind: Any) -> None:
+def test_filters_that_are_ignored_are_refused(kind: Any) -> None:
     with pytest.raises(ConfigurationError, match="ignores filters"):
         SelfRouteQueryEngine.from_index(kind(NODES, llm=KEYWORDS), filters=only("shelf", "north"), llm=declining())
     empty = MetadataFilters(filters=[])
@@ -286,7 +286,7 @@ def test_filters_that_the_retriever_of_an_index_passes_over_are_refused_at_once(
 
 
 @every_store
-def test_a_retriever_of_the_users_own_leads_to_documents_whose_nodes_are_alike(store: str) -> None:
+def test_own_retriever_of_alike_nodes(store: str) -> None:
     index = STORES[store](NODES)
     copied = TextNode(text=NODES[0].get_content(), relationships=NODES[0].relationships)
     copied.metadata = {**MINUTES.metadata, "score": 0.9}
@@ -296,7 +296,7 @@ def test_a_retriever_of_the_users_own_leads_to_documents_whose_nodes_are_alike(s
 
 
 @pytest.mark.parametrize("store", ["chroma", "listing", "simple"])
-def test_another_index_over_the_same_nodes_is_known_for_that_or_told_what_is_hidden(store: str, tmp_path: Path) -> None:
+def test_another_index_over_the_same_nodes(store: str, tmp_path: Path) -> None:
     nodes = _varied()
     if store == "simple":
         index, twin = simple(nodes), loaded(nodes, tmp_path)

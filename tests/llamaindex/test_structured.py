@@ -42,9 +42,7 @@ MODELS: dict[str, Callable[..., Any]] = {
 
 @pytest.mark.parametrize("awaited", [False, True])
 @pytest.mark.parametrize("client", MODELS)
-async def test_the_system_prompt_and_the_user_s_own_prompt_are_kept(
-    server: LoopbackServer, client: str, awaited: bool
-) -> None:
+async def test_report_keeps_the_prompts(server: LoopbackServer, client: str, awaited: bool) -> None:
     server.answer = lambda request: loopback.report(request, answerable=len(server.book) > 1, answer="Mr Lin.")
     messages = [
         ChatMessage(role=MessageRole.USER, content="Mind the tide."),

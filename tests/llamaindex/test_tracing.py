@@ -101,9 +101,7 @@ async def test_events_and_callbacks_are_those_of_the_reference(mode: str, is_cha
 @every_kind
 @every_mode
 @every_route
-async def test_on_every_route_each_event_and_span_comes_once_under_one_root(
-    scenario: Scenario, mode: str, is_chat: bool
-) -> None:
+async def test_events_and_spans_come_once(scenario: Scenario, mode: str, is_chat: bool) -> None:
     with recorded() as recording:
         first, second = (ScriptedLLM(draft=one.draft, final=one.final, is_chat=is_chat) for one in (scenario, scenario))
         manager = recording.manager
@@ -156,7 +154,7 @@ async def _aload(*_: Any) -> list[Document]:
 
 @pytest.mark.parametrize("load", [_load, _aload, lambda *_: _aload()], ids=["function", "coroutine", "returns one"])
 @pytest.mark.parametrize("mode", ["query", "aquery", "stream"])
-async def test_what_the_documents_run_is_below_the_synthesis_and_bears_the_caller_s_tags(load: Any, mode: str) -> None:
+async def test_spans_of_documents_are_below_synthesis(load: Any, mode: str) -> None:
     with recorded() as recording, instrument_tags({"tenant": 7}):
         await ask(engine_for(DECLINED, mode, documents=load), QUESTION, mode)
     a = "a" if mode in AWAITED else ""
@@ -183,7 +181,7 @@ OPENINFERENCE = "openinference.instrumentation.llama_index._handler"
 
 
 @every_mode
-async def test_openinference_passes_over_our_events(
+async def test_openinference_ignores_our_events(
     mode: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setitem(sys.modules, OPENINFERENCE, SimpleNamespace(_Span=OpenInferencesSpan))

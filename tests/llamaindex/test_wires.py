@@ -74,9 +74,7 @@ def keeper() -> Iterator[Keeper]:
 
 
 @wheres(CLIENTS, ["astream"])
-def test_a_handler_that_keeps_all_events_does_not_keep_the_model_going(
-    server: LoopbackServer, where: str, keeper: Keeper
-) -> None:
+def test_handler_that_keeps_events_stops_the_model(server: LoopbackServer, where: str, keeper: Keeper) -> None:
     rambling = Reply(f"{REFUSAL} because {GOING_ON}", delay=SLOW, hold_after=1 + MOST_AFTER)
     script(server, draft=rambling, final=Reply(ANSWER, delay=2 * SLOW))
     assert over(where, server).now().answer == ANSWER
@@ -110,7 +108,7 @@ Leave = Callable[[Any, Callable[[], None]], Awaitable[Any]]  # returns what the 
 @wheres(CLIENTS, ["astream"])
 @each_step
 @pytest.mark.parametrize("leave", [break_off, drop_the_response])
-def test_a_reader_who_leaves_in_any_way_stops_the_model_and_may_come_back(
+def test_wire_reader_leaves_in_any_way(
     server: LoopbackServer, where: str, step: str, leave: Leave, caplog: pytest.LogCaptureFixture
 ) -> None:
     broken(server, step, Reply(GOING_ON, delay=SLOW))

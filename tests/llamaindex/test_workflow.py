@@ -56,7 +56,7 @@ async def test_a_draft_that_answers_ends_the_run(streaming: bool) -> None:
 
 
 @pytest.mark.parametrize("streaming", [False, True], ids=["whole", "stream"])
-async def test_after_a_decline_documents_are_read_and_the_draft_shows_nowhere(streaming: bool) -> None:
+async def test_workflow_reads_documents_after_a_decline(streaming: bool) -> None:
     engine, llm = engine_of(streaming=streaming)
     events, response = await run(engine)
     assert (str(response), response.metadata["route"]) == ("Nets and barrels.", "long_context")
