@@ -286,23 +286,14 @@ async def test_another_store_than_the_retrievers_is_not_read(kind: str, named: b
 
 
 @both_modes
-@every_kind
+@pytest.mark.parametrize("kind", [*KINDS, *FETCHED])
 async def test_wall_that_is_declared_fits_one_store(kind: str, mode: str) -> None:
     mine, other = _two(kind, level="open")
-    for condition in (NOTHING_HIDDEN, Holds("level", "open")):
+    for condition in (NOTHING_HIDDEN, None if kind in FETCHED else Holds("level", "open")):
         documents = other.documents(condition)
         assert (await other.pipeline(other.search(), documents).ask(mode)).texts == [text_of(OTHER)]
         for _ in range(2):
             await refuses(other.pipeline(mine.search(), documents), mode, "does not hold")
-
-
-@both_modes
-@pytest.mark.parametrize("kind", FETCHED)
-async def test_a_fetched_store_is_that_of_the_retriever_or_is_not_read(kind: str, mode: str) -> None:
-    mine, other = _two(kind)
-    for documents in (other.documents(), other.documents(NOTHING_HIDDEN)):
-        await refuses(other.pipeline(mine.search(), documents), mode, "does not hold")
-        assert (await other.pipeline(other.search(), documents).ask(mode)).texts == [text_of(OTHER)]
 
 
 @both_modes
@@ -373,8 +364,8 @@ async def test_a_passage_without_text_vouches_for_nothing(kind: str, text: str, 
 
 
 @both_modes
-@every_kind
-async def test_an_original_that_holds_what_is_hidden_is_not_used(kind: str, mode: str) -> None:
+@pytest.mark.parametrize("kind", [*KINDS, *FETCHED])
+async def test_original_that_holds_what_is_hidden_is_not_used(kind: str, mode: str) -> None:
     home, originals = shared(kind), [Piece(text_of(OTHER), about={"tenant": MINE})]
     declared = home.documents(ITS_OWN, originals=originals)
     for documents, retriever in (
@@ -383,7 +374,8 @@ async def test_an_original_that_holds_what_is_hidden_is_not_used(kind: str, mode
         (declared, home.hidden(home.search(ITS_OWN))),
     ):
         await reads(home.pipeline(retriever, documents), mode)
-    await refuses(_hidden(home, home.documents(originals=originals)), mode)
+    if kind not in FETCHED:
+        await refuses(_hidden(home, home.documents(originals=originals)), mode)
 
 
 @both_modes
@@ -406,14 +398,6 @@ async def test_an_original_without_a_chunk_that_can_be_seen_is_not_used(kind: st
     lost = home.returning([home.passage(Piece("A leaf.", "lost", about={"tenant": MINE}))])
     for documents in (home.documents(originals=originals), home.documents(ITS_OWN, originals=originals)):
         await refuses(home.pipeline(lost, documents), mode, "'lost'", error=LookupError)
-
-
-@both_modes
-@pytest.mark.parametrize("kind", FETCHED)
-async def test_the_wall_of_a_fetched_store_holds_for_originals(kind: str, mode: str) -> None:
-    home, originals = shared(kind), [Piece(text_of(OTHER), about={"tenant": MINE})]
-    for documents in (home.documents(originals=originals), home.documents(ITS_OWN, originals=originals)):
-        await reads(home.pipeline(home.search(ITS_OWN), documents), mode)
 
 
 # One after the other, and at once
@@ -477,14 +461,9 @@ async def test_what_fetch_returns_is_held_against_the_filter(kind: str, mode: st
     for retriever, condition in ((home.search(ITS_OWN), None), (home.search(ITS_OWN), ITS_OWN)):
         documents = home.documents(condition, fetch=home.fetch_of(lambda *_: nodes))
         await reads(home.pipeline(retriever, documents), mode)
-
-
-@both_modes
-async def test_what_fetch_returns_is_not_read_where_the_filter_raises(mode: str) -> None:
-    home = house("langchain memory", of(MINE))
-    found = [home.passage(piece) for piece in [*of(MINE), Piece(f"{OTHER} of nobody", about={"level": 1})]]
-    retriever = home.store.as_retriever(search_kwargs={"filter": lambda one: one.metadata["tenant"] == MINE})
-    await reads(home.pipeline(retriever, home.documents(fetch=home.fetch_of(lambda *_: found))), mode)
+    if kind == "langchain memory":  # whose filter may raise
+        raising = home.store.as_retriever(search_kwargs={"filter": lambda one: one.metadata["tenant"] == MINE})
+        await reads(home.pipeline(raising, home.documents(fetch=home.fetch_of(lambda *_: nodes))), mode)
 
 
 def _whole_of(home: Any, owner: str, **about: Any) -> Any:
