@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -41,9 +39,7 @@ def clients(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 @every_mode
 @in_chroma
-async def test_documents_come_back_word_for_word_and_a_second_question_reads_ids_only(
-    clients: Any, kind: str, mode: str
-) -> None:
+async def test_chroma_server_gives_documents_word_for_word(clients: Any, kind: str, mode: str) -> None:
     texts = {name: text_of(owner) for name, owner in (("ash.md", MINE), ("birch.md", OTHER))}
     pieces = [piece for name, text in texts.items() for piece in cut(text, name, shelf="north")]
     home = house(kind, pieces, client=clients[0])
@@ -73,17 +69,3 @@ async def test_the_wall_holds(clients: Any, condition: Any, kind: str, mode: str
     await reads(home.pipeline(hidden, home.documents(condition)), mode)
     await reads(home.pipeline(same.search(condition)), mode)  # another client, and the same collection
     await refuses(home.pipeline(hidden), mode, "in tenant")
-
-
-@pytest.mark.parametrize("way", ["threads", "tasks"])
-@in_chroma
-async def test_tenants_ask_at_once(clients: Any, kind: str, way: str) -> None:
-    home = house(kind, two_tenants(), client=clients[0])
-    documents, tenants = home.documents(), [MINE, OTHER] * 4
-    pipelines = {owner: home.pipeline(home.search(Holds("tenant", owner)), documents) for owner in (MINE, OTHER)}
-    if way == "threads":
-        with ThreadPoolExecutor(4) as pool:
-            answers = list(pool.map(lambda owner: asyncio.run(pipelines[owner].ask()), tenants))
-    else:
-        answers = await asyncio.gather(*(pipelines[owner].ask("async") for owner in tenants))
-    assert [one.texts for one in answers] == [[text_of(owner)] for owner in tenants]

@@ -79,9 +79,7 @@ CASES = [
     Cited("both steps decline", UNANSWERABLE, UNANSWERABLE, None),
     Cited("the last step declines in words", UNANSWERABLE, ("The minutes do not mention who chaired.",), None),
     Cited("nothing is retrieved", None, ("Ms Okafor.",), CHAIRED, passages=()),
-    Cited("no draft is made", None, ("Ms Okafor.",), CHAIRED, options={"start": "long_context"}),
     Cited("a row of a table", UNANSWERABLE, ("104",), (0, "| Ice, a tonne | 104 |"), "What is the price of ice?"),
-    Cited("an abbreviation", UNANSWERABLE, ("Dr. Lin",), (0, "Dr. Lin wrote the minutes."), "Who wrote the minutes?"),
     Cited("a reply that thinks first", UNANSWERABLE, ("<think>Rope? Tea? Dr. Lin?</think>", "Ms Okafor."), CHAIRED),
     Cited("an answer that stands nowhere", UNANSWERABLE, ("Zebras.",), None, "Why?"),
     Cited(
@@ -98,14 +96,6 @@ CASES = [
         (0, "主席是李明先生。"),
         "谁是会议的主席?",
         documents=(("五月", f"{WHOLE}。会议于十点开始。主席是李明先生。「散会」,他说。"),),
-    ),
-    Cited(
-        "Japanese",
-        UNANSWERABLE,
-        ("3500円です。",),
-        (0, "費用は3500円でした。"),
-        "費用はいくらですか。",
-        documents=(("五月", f"{WHOLE}。会議は十時に始まった。費用は3500円でした。"),),
     ),
     Cited(
         "what is no text at all",
@@ -135,7 +125,7 @@ async def asked(where: str, case: Cited, **fields: Any) -> Outcome:
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-async def test_an_answer_is_cited_from_where_it_stands_and_alike_everywhere(case: Cited) -> None:
+async def test_citations_are_alike_everywhere(case: Cited) -> None:
     outcomes = {where: await asked(where, case) for where in EVERYWHERE}
     for where, found in outcomes.items():
         citations = found.citations
@@ -165,7 +155,7 @@ async def test_sections_are_cited(where: str) -> None:
 
 
 @everywhere
-async def test_of_a_document_that_was_cut_the_offsets_are_into_what_was_read(where: str) -> None:
+async def test_citations_of_a_cut_document(where: str) -> None:
     long = "Nothing was said about it. " * 300
     case = Cited("", UNANSWERABLE, ("104",), None, "What is the price of ice?", (("May", "Tea was served."),))
     found = await asked(where, case, documents=[Text(f"{long}{MAY}{long}", "May")], max_context_tokens=200)
@@ -175,26 +165,7 @@ async def test_of_a_document_that_was_cut_the_offsets_are_into_what_was_read(whe
 
 
 @awaited
-async def test_a_long_document_is_looked_through_beside_the_event_loop(
-    where: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    threads: list[Any] = []
-
-    def spying(*args: Any, **options: Any) -> Any:
-        threads.append(current_thread())
-        return cite(*args, **options)
-
-    monkeypatch.setattr("selfroute.citations.cite", spying)
-    for more, beside in (("", False), ("Nothing was said. " * 5_000, True)):
-        found = await asked(where, Cited("", UNANSWERABLE, ("Ms Okafor.",), CHAIRED, documents=(("May", MAY + more),)))
-        assert found.citations[0]["text"] == CHAIRED[1]
-        assert (threads.pop() is not current_thread()) is beside
-
-
-@awaited
-async def test_a_long_reply_is_judged_and_looked_up_beside_the_event_loop(
-    where: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_citations_are_found_beside_the_event_loop(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     threads: list[Any] = []
 
     def spy_on(place: str, does: Any) -> None:
@@ -206,10 +177,15 @@ async def test_a_long_reply_is_judged_and_looked_up_beside_the_event_loop(
 
     spy_on("selfroute.citations.cite", cite)
     spy_on("selfroute.effects.declines_anywhere", declines_anywhere)
-    for more, beside in (("", False), (" Tea was served." * 200, True)):
+    for document, reply, beside in (
+        ("", "", [False, False]),
+        ("Nothing was said. " * 5_000, "", [False, True]),
+        ("", " Tea was served." * 200, [True, True]),
+    ):
         threads.clear()
-        await asked(where, Cited("", UNANSWERABLE, ("Ms Okafor.", more), CHAIRED))
-        assert [thread is not current_thread() for thread in threads] == [beside, beside]
+        case = Cited("", UNANSWERABLE, ("Ms Okafor.", reply), CHAIRED, documents=(("May", MAY + document),))
+        assert (await asked(where, case)).citations
+        assert [thread is not current_thread() for thread in threads] == beside
 
 
 @everywhere

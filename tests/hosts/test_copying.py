@@ -67,18 +67,6 @@ async def test_a_copy_keeps_to_the_same_filter(host: str, name: str) -> None:
 
 
 @every_host
-@every_way
-async def test_a_copy_of_stored_documents_reads_for_itself(host: str, name: str) -> None:
-    home = house(f"{host} memory", of(MINE))
-    stored = home.documents(NOTHING_HIDDEN)
-    await home.pipeline(documents=stored).ask()
-    made = COPIES[name](stored)
-    for _ in range(2):
-        assert (await home.pipeline(documents=made).ask()).texts == [text_of(MINE)]
-        made.forget()
-
-
-@every_host
 def test_deepcopy_names_the_field_that_cannot_be_copied(host: str) -> None:
     stored = house(f"{host} chroma", of(MINE)).documents(NOTHING_HIDDEN)
     with pytest.raises(TypeError, match=r"StoredDocuments\.store cannot be copied: "):

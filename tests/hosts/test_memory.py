@@ -14,7 +14,7 @@ MOST = 3 + 1  # the scripted model keeps its prompts
 
 @pytest.mark.parametrize("sections", [None, 2_000])
 @pytest.mark.parametrize("kind", ["langchain chroma", "llamaindex chroma"])
-async def test_a_declined_question_holds_no_more_than_three_times_its_document(kind: str, sections: int | None) -> None:
+async def test_memory_of_a_declined_question(kind: str, sections: int | None) -> None:
     model = {"looks": [("unanswerable",)] * 2}
     asked = house(kind, cut(LONG, "report", size=900)).built(sections=sections, model=model)
     await asked.ask()  # what is kept for the next question is not counted: the text, and where its words stand

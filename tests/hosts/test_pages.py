@@ -21,11 +21,8 @@ from both_parts import Text as Passage
 from both_parts import everywhere, pipeline
 from files_parts import pdf
 from langchain_stores import KINDS, a_model, store_with
-from selfroute.citations import Citation
 from selfroute.documents.label import Label
 from selfroute.documents.pages import page_at
-from selfroute_workbench.command.citing import in_files
-from selfroute_workbench.command.texts import Text
 
 HEAD = "Haldon harbour board, for members only."
 PAGES = [
@@ -74,9 +71,7 @@ def pages_of(manual: Path, id_: str | None = None) -> list[LlamaIndexDocument]:
 @pytest.mark.parametrize("size", [60, 900], ids=["several chunks a page", "one chunk a page"])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("mode", langchain_parts.MODES)
-async def test_a_pdf_is_put_together_page_by_page_and_cited_by_page(
-    manual: Path, mode: str, kind: str, size: int
-) -> None:
+async def test_pages_of_a_pdf_in_langchain(manual: Path, mode: str, kind: str, size: int) -> None:
     chunks = chunks_of(manual, size)
     chain = chain_of(kind, chunks[::-1])
     result = await langchain_parts.ask(chain, QUESTION, mode)
@@ -137,9 +132,7 @@ async def asked_of(store: str, pages: list[LlamaIndexDocument], mode: str, **opt
 
 @pytest.mark.parametrize("store", ["simple", "chroma"])
 @pytest.mark.parametrize("mode", llamaindex_parts.MODES)
-async def test_nodes_of_a_pdf_are_put_together_page_by_page_and_cited_by_page(
-    manual: Path, mode: str, store: str
-) -> None:
+async def test_pages_of_a_pdf_in_llamaindex(manual: Path, mode: str, store: str) -> None:
     """All pages have the id of the file."""
     pages = pages_of(manual, "manual")
     engine, response = await asked_of(store, pages, mode, similarity_top_k=2)
@@ -152,12 +145,8 @@ async def test_nodes_of_a_pdf_are_put_together_page_by_page_and_cited_by_page(
     assert (best["text"], best["page"]) == (PILOT, "3")
     assert llamaindex_selfroute.citation_nodes(response)[0].node.metadata["page"] == "3"
     assert {one.subject: one.advice for one in engine.check(QUESTION)}["document"] == ""
-
-
-@pytest.mark.parametrize("mode", llamaindex_parts.MODES)
-async def test_a_page_that_is_a_document_by_itself_is_cited_by_its_label(manual: Path, mode: str) -> None:
     _, response = await asked_of("simple", pages_of(manual), mode, similarity_top_k=20, max_documents=None)
-    best = response.metadata["citations"][0]
+    best = response.metadata["citations"][0]  # of a page that is a document by itself
     assert (len(response.source_nodes), best["text"], best["page"]) == (4, PILOT, "3")
 
 
@@ -177,35 +166,20 @@ METADATA: dict[str, tuple[dict[str, Any], int, Any]] = {
     "a page": ({"page": 0}, AT, 0),
     "a label of a page": ({"page_label": "iv"}, AT, "iv"),
     "a whole document": (_label(method="offsets", pages=[[0, 1], [AT, 2], [AT + 1, 3]]), AT, 2),
-    "a document before its first page": (_label(method="offsets", pages=[[AT + 1, 3]]), AT, None),
     "a trimmed document": (_label(read=[900, 999], pages=[[0, 1], [900 + AT, 2]]), AT, 2),
     "a section": (_label(**SECTION, pages=[[0, 1], [1_000 + AT, 7], [1_200, 8]]), 1_000 + AT, 7),
     "a section without pages": (_label(**SECTION), 1_000 + AT, None),
     "a section that somebody else wrote": ({"selfroute": SECTION}, AT, None),
     "pages that somebody else wrote": ({"selfroute": {"pages": [[0, {"x": 1}]], "read": [-7, "x"]}}, AT, None),
-    "no label at all": ({"selfroute": "hello"}, AT, None),
 }
 
 
 @everywhere
 @pytest.mark.parametrize("name", METADATA)
-async def test_a_citation_has_the_page_it_begins_on_and_a_section_s_offsets_in_its_document(
-    name: str, where: str
-) -> None:
+async def test_pages_of_a_citation(name: str, where: str) -> None:
     metadata, start, page = METADATA[name]
     one = pipeline(where, ("Ms Okafor.",), None, passages=[Passage(TEXT, "May", metadata=metadata)], citations=True)
     best = (await one.ask("Who chaired the meeting?")).citations[0]
     assert (best["document"], best["start"], best["end"]) == (0, start, start + len(TEXT) - AT)
     assert best["text"] == TEXT[AT:]
     assert best.get("page", "no key") == ("no key" if page is None else page)
-
-
-def test_the_command_finds_what_is_cited_in_its_file() -> None:
-    told = "Tea was served.\n"
-    file = Text("May", told * 9 + TEXT + told * 9, pages=(0, 9 * len(told)))
-    start = 4 * len(told)  # of the section in the document; the sentence is cited where it stands there
-    for label in {"method": "sections", "start": start}, {"read": [start, 999]}:
-        at = 4 * len(told) if "read" in label else 0
-        cited = Citation(document=0, source="May", start=4 * len(told) + start - at, end=0, text="Tea was", score=1.0)
-        (found,) = in_files([cited], [{"source": "May", "selfroute": Label(label, length=0)}], {"May": file})
-        assert (found.start, found.page) == (8 * len(told), 1)

@@ -133,6 +133,7 @@ def expected_text(found: Outcome, texts: Mapping[str, str]) -> str:
 @everywhere
 @every_source
 async def test_sections_say_where_they_stand_and_are_sent_as_one_text(source: str, where: str) -> None:
+    """Those of several documents stand under headings, in their order."""
     found = await read(where, source=source, **LOOKS)
     check_places(found, OPENING, MIDDLE)
     assert found.steps == ["rag", "sections"]
@@ -142,13 +143,7 @@ async def test_sections_say_where_they_stand_and_are_sent_as_one_text(source: st
     usage = found.usage
     assert usage["sections"]["input_tokens"] > usage["rag"]["input_tokens"] > 0
     assert usage["long_context"] is None
-
-
-@everywhere
-@every_source
-async def test_sections_of_several_documents_stand_under_headings_in_their_order(source: str, where: str) -> None:
-    passages = [IN_JUNE, OPENING]
-    texts = {"may": MAY, "june": JUNE}
+    passages, texts = [IN_JUNE, OPENING], {"may": MAY, "june": JUNE}
     found = await read(where, passages, texts=texts, source=source, **LOOKS | {"sections": LARGER})
     check_places(found, *passages)
     assert [name for name, _ in groupby(found.names)] == (["june", "may"] if source == "stored" else ["may", "june"])
@@ -167,15 +162,10 @@ async def test_the_two_rungs_hold_one_another(where: str) -> None:
 
 
 @everywhere
-async def test_documents_are_formatted_by_the_prompt_for_documents(where: str) -> None:
+async def test_prompts_of_the_user_are_those_of_the_sections_too(where: str) -> None:
     form = "<{source}|{text}>" if is_langchain(where) else "<{text}>"
     found = await read(where, document_prompt=template(where, form), **LOOKS)
-    text = expected_text(found, {"may": MAY})
-    assert sent(found)[1] == form.format(source="may", text=text)
-
-
-@everywhere
-async def test_a_prompt_of_the_user_is_that_of_the_sections_too(where: str) -> None:
+    assert sent(found)[1] == form.format(source="may", text=expected_text(found, {"may": MAY}))
     own = "Two numbers to 100.\n\n{context}\n\nAnswer the question from these passages only: {question} or {refusal}."
     options = {**GRADED, "rag_prompt": template(where, own), "draft": ("80 42\nHm.",), "looks": (("80 70\n", *LOOKED),)}
     found = await read(where, **{**LOOKS, **options})
@@ -203,7 +193,7 @@ async def test_sections_fit_a_window_that_is_smaller_than_their_budget(where: st
 
 
 @everywhere
-async def test_a_question_about_nothing_found_is_answered_from_what_its_words_are_in(where: str) -> None:
+async def test_sections_without_passages(where: str) -> None:
     found = await read(where, (), **LOOKS)
     check_places(found)
     assert (found.steps, found.decision["signal"]) == (["sections"], "no_passages")
@@ -212,7 +202,7 @@ async def test_a_question_about_nothing_found_is_answered_from_what_its_words_ar
 
 @far_apart
 @every_source
-async def test_a_passage_is_read_in_its_own_document_though_another_quotes_it(source: str, where: str) -> None:
+async def test_sections_of_a_quoted_passage(source: str, where: str) -> None:
     texts = {"april": f"{passages_of([IN_JUNE], TEXTS)[0].text}\n\n{MAY}", "june": JUNE}
     found = await read(where, [IN_JUNE], texts=texts, source=source, **LOOKS)
     check_within(found, IN_JUNE)
@@ -234,7 +224,7 @@ async def test_sections_that_are_no_more_than_the_passages_are_skipped(end: int,
 
 
 @everywhere
-async def test_only_the_first_passages_are_drafted_from_and_all_point_to_documents(where: str) -> None:
+async def test_sections_with_draft_passages(where: str) -> None:
     texts = {"may": MAY, "june": JUNE}
     passages = [MIDDLE, IN_JUNE, OPENING]
     found = await read(where, passages, texts=texts, source="stored", draft_passages=1, **LOOKS | {"sections": LARGER})
@@ -256,9 +246,7 @@ STARTS: dict[str, tuple[list[Place], list[str]]] = {
     ("name", "source"),
     [(name, source) for name in STARTS for source in SOURCES if (name, source) != ("none", "stored")],
 )
-async def test_the_documents_are_read_at_once_if_the_passages_are_most_of_them(
-    name: str, source: str, where: str
-) -> None:
+async def test_start_auto_reads_documents_at_once(name: str, source: str, where: str) -> None:
     passages, steps = STARTS[name]
     found = await read(where, passages, source=source, start="auto", final=LOOKED)
     assert (found.steps, found.route) == (steps, "long_context")
@@ -292,7 +280,7 @@ async def test_no_rung_is_paid_for_what_the_one_before_has_read(where: str) -> N
 
 
 @everywhere
-async def test_a_draft_is_made_where_the_documents_would_be_too_many_or_a_policy_decides(where: str) -> None:
+async def test_start_auto_makes_a_draft(where: str) -> None:
     passages: list[Place] = [(name, 0, len(text)) for name, text in TEXTS.items()]
     asked = {"texts": TEXTS, "source": "stored", "start": "auto", "draft": LOOKED, "final": UNANSWERABLE}
     found = await read(where, passages, **asked)
@@ -304,14 +292,14 @@ async def test_a_draft_is_made_where_the_documents_would_be_too_many_or_a_policy
 
 
 @everywhere
-async def test_no_document_is_read_where_that_is_the_limit_whatever_says_where_to_start(where: str) -> None:
+async def test_start_reads_no_forbidden_document(where: str) -> None:
     with pytest.raises(ConfigurationError, match="max_documents=0 forbids it"):
         await read(where, max_documents=0, start=lambda _: "long_context", final=LOOKED)
 
 
 @awaited
 @pytest.mark.parametrize("options", [{}, {"sections": RUNG, "looks": (LOOKED,)}, {"start": "auto"}], ids=str)
-async def test_documents_are_ranked_beside_the_event_loop(
+async def test_ranking_leaves_the_loop_alone(
     options: dict[str, Any], where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     threads: list[threading.Thread] = []
@@ -359,14 +347,6 @@ async def test_a_policy_is_told_what_each_rung_took_by_itself(usage: bool, where
         assert abs(estimate - took) <= 0.3 * took + 110  # with a reply of a hundred tokens
 
 
-@everywhere
-async def test_a_budget_pays_for_sections_and_not_for_documents(where: str) -> None:
-    budget = Budget(tokens=3_500)
-    found = await read(where, looks=(UNANSWERABLE,), sections=RUNG, escalation=budget)
-    assert found.steps == ["rag", "sections"]
-    assert found.decision["ruling"]["by"] == "budget"
-
-
 OWN = "The passages do not say. They cover May."
 LAST: dict[str, tuple[list[str], str]] = {
     "its own words": ([OWN], OWN),
@@ -379,17 +359,12 @@ LAST: dict[str, tuple[list[str], str]] = {
 @everywhere
 @pytest.mark.parametrize("name", LAST)
 @pytest.mark.parametrize("graded", [{}, GRADED], ids=["text", "graded"])
-async def test_where_sections_are_the_last_step_its_own_words_are_the_answer(
-    name: str, graded: dict[str, Any], where: str
-) -> None:
+async def test_last_sections_answer_in_their_own_words(name: str, graded: dict[str, Any], where: str) -> None:
+    """After a policy's no the refusal is the answer."""
     looks, answer = LAST[name]
     found = await read(where, sections=(RUNG, LARGER)[: len(looks)], looks=looks, max_documents=0, **graded)
     assert found.steps == ["rag", *["sections"] * len(looks)]
     assert (found.route, found.answer, found.answerable) == ("sections", answer, False)
-
-
-@everywhere
-async def test_after_a_policy_s_no_the_refusal_is_the_answer_also_of_sections(where: str) -> None:
     asked: list[Case] = []
     options: dict[str, Any] = {"escalation": lambda case: asked.append(case) or len(asked) == 1, "max_documents": 0}
     found = await read(where, sections=(RUNG, LARGER), looks=[f"Unanswerable. {OWN}"], **options)

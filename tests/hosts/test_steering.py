@@ -40,11 +40,13 @@ NO_REPLY: dict[str, tuple[tuple[str, ...], dict[str, Any], str]] = {
 
 
 @everywhere
-@pytest.mark.parametrize("name", ENDED)
-async def test_how_a_reply_ended_is_said(name: str, where: str) -> None:
-    draft, options, ending = ENDED[name]
-    found = await outcome(where, SURE, draft=draft, **{**GRADED, **options}, ends={"rag": ending})
-    assert (found.route, found.finish_reason, found.answer) == ("rag", ending, "".join(draft).split("\n")[-1])
+async def test_how_a_graded_reply_ended_is_said(where: str) -> None:
+    """A doubt stands however the draft ended."""
+    for draft, options, ending in ENDED.values():
+        found = await outcome(where, SURE, draft=draft, **{**GRADED, **options}, ends={"rag": ending})
+        assert (found.route, found.finish_reason, found.answer) == ("rag", ending, "".join(draft).split("\n")[-1])
+    found = await outcome(where, DOUBTED, draft=("80 42\n",), ends={"rag": "length"})
+    assert (found.route, found.decision["signal"]) == ("long_context", "doubt")
 
 
 @everywhere
@@ -57,15 +59,7 @@ async def test_numbers_without_a_reply_are_no_reply(name: str, where: str) -> No
 
 
 @everywhere
-async def test_a_doubt_stands_however_the_draft_ended(where: str) -> None:
-    found = await outcome(where, DOUBTED, draft=("80 42\n",), ends={"rag": "length"})
-    assert (found.route, found.decision["signal"]) == ("long_context", "doubt")
-
-
-@everywhere
-async def test_ten_graded_drafts_in_a_row_without_numbers_are_worth_one_warning(
-    where: str, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_graded_drafts_without_numbers_warn_once(where: str, caplog: pytest.LogCaptureFixture) -> None:
     for options, said in ((GRADED, 1), (GRADED, 1), ({"answerability": "text"}, 0)):
         one = pipeline_for(where, BY_NAME["an answer without numbers"], **options)
         for number in range(23):
@@ -85,9 +79,7 @@ REFUSED = ["Paris", "unanswerable"] * 9 + ["90\nParis", "unanswerable"] + ["unan
 
 
 @pytest.mark.parametrize(("numbers", "replies"), [(2, NUMBERED), (1, REFUSED)], ids=["numbered", "refused"])
-def test_a_reply_with_numbers_begins_the_count_anew_and_a_refusal_that_needs_none_is_not_counted(
-    numbers: int, replies: list[str], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_graded_count_begins_anew(numbers: int, replies: list[str], caplog: pytest.LogCaptureFixture) -> None:
     ungraded = Ungraded()
     for reply in replies:
         gate = GradedGate(doubt_below=50, numbers=numbers, ungraded=ungraded)
@@ -137,7 +129,7 @@ async def test_what_was_made_again_has_all_options(how: str, where: str) -> None
 
 
 @each_host
-def test_options_are_pickled_but_for_a_budget_of_the_day_which_says_what_to_do(where: str) -> None:
+def test_options_are_pickled(where: str) -> None:
     one = pipeline(where, escalation=Budget(tokens=9), **ALL_OPTIONS)
     again = pickle.loads(pickle.dumps(one.holder))  # noqa: S301 - our own
     assert [getattr(again, name) for name in ALL_OPTIONS] == [getattr(one.holder, name) for name in ALL_OPTIONS]
@@ -150,7 +142,7 @@ OWN = "From {context} answer {question} or write {refusal}."
 
 
 @each_host
-async def test_a_prompt_that_asks_for_no_numbers_is_refused_where_they_are_needed(where: str) -> None:
+async def test_prompt_without_numbers_is_refused(where: str) -> None:
     with pytest.raises(ConfigurationError, match="rag_prompt that asks for two numbers from 0 to 100"):
         pipeline(where, rag_prompt=template(where, OWN), **GRADED)
     asking = template(where, f"Two numbers from 0 to 100 first. {OWN}")

@@ -108,9 +108,7 @@ CASES = [
 
 @pytest.mark.parametrize("own", [False, True], ids=["alone", "with own filters"])
 @pytest.mark.parametrize(("where", "kind", "store"), CASES)
-async def test_what_a_subclass_makes_of_the_documents_is_read_within_the_filters_of_the_retriever(
-    where: str, kind: str, store: str, own: bool
-) -> None:
+async def test_subclass_reads_within_the_filters(where: str, kind: str, store: str, own: bool) -> None:
     found = await over(where, kind, store, own=own).ask()
     (read,) = found.read
     assert all(text.replace(HIDDEN, "***") in read for text in texts_of("north"))

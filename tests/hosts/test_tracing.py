@@ -102,14 +102,6 @@ async def test_an_error_is_recorded_and_leaves_nothing_open(name: str, where: st
 
 
 @everywhere
-async def test_an_answer_that_needs_no_documents_reads_none(where: str) -> None:
-    one = pipeline(where, ANSWER, documents=_no_documents)
-    with seen(one) as watched:
-        found = await one.ask()
-    assert (found.answer, found.retrieved, watched.errors) == ("".join(ANSWER), 2, 0)
-
-
-@everywhere
 async def test_a_configuration_that_fails_in_the_call_is_recorded_too(where: str) -> None:
     one = pipeline(where, start=lambda _: "nowhere")
     with seen(one) as watched, pytest.raises(ConfigurationError, match="start"):

@@ -33,7 +33,6 @@ from selfroute.policies import Case
 OF: dict[str, ModuleType] = dict(zip(HOSTS, (langchain_wrappers, llamaindex_wrappers), strict=True))
 every_mode = pytest.mark.parametrize("mode", MODES)
 both_modes = pytest.mark.parametrize("mode", FAR_APART)
-every_host = pytest.mark.parametrize("host", HOSTS)
 kinds = pytest.mark.parametrize("kind", ["memory", "chroma"])
 every_change = pytest.mark.parametrize(
     ("host", "change"), [(host, name) for host in HOSTS for name in OF[host].CHANGES]
@@ -64,9 +63,7 @@ def _pipeline(home: Any, retriever: Any, change: Callable[[], None] = lambda: No
     ("host", "around", "change"),
     [(host, around, change) for host in HOSTS for around in OF[host].AROUND for change in OF[host].CHANGES],
 )
-async def test_a_retriever_that_is_changed_while_the_draft_runs_changes_nothing(
-    host: str, around: str, change: str, kind: str, mode: str
-) -> None:
+async def test_change_while_the_draft_runs(host: str, around: str, change: str, kind: str, mode: str) -> None:
     home, search = _shared(host, kind, change)
     pipeline = _pipeline(home, OF[host].AROUND[around](home, search), lambda: OF[host].CHANGES[change](home, search))
     with no_leak(pipeline):
@@ -78,9 +75,7 @@ async def test_a_retriever_that_is_changed_while_the_draft_runs_changes_nothing(
 
 @every_mode
 @every_change
-async def test_a_retriever_that_is_changed_while_it_searches_searches_as_it_was(
-    host: str, change: str, mode: str
-) -> None:
+async def test_change_while_it_searches(host: str, change: str, mode: str) -> None:
     home, search = _shared(host, "chroma", change)
     home.embedding.before = lambda: OF[host].CHANGES[change](home, search)
     pipeline = _pipeline(home, search)
@@ -108,9 +103,7 @@ async def test_sections_and_a_policy_stay_behind_the_same_wall(host: str, change
 
 @both_modes
 @in_both("how", ["in place", "replaced"])
-async def test_a_declared_filter_that_is_changed_while_the_draft_runs_changes_nothing(
-    host: str, how: str, mode: str
-) -> None:
+async def test_change_of_a_declared_filter(host: str, how: str, mode: str) -> None:
     home, _ = _shared(host, "chroma")
     documents = home.documents(ITS_OWN)
 
@@ -135,9 +128,7 @@ DROPPED = "lifts 25 crates"
 @every_mode
 @kinds
 @every_part
-async def test_a_document_with_a_passage_that_an_unknown_part_dropped_is_refused(
-    host: str, name: str, kind: str, mode: str
-) -> None:
+async def test_unknown_part_that_drops_is_refused(host: str, name: str, kind: str, mode: str) -> None:
     """Even if its metadata are those of the others."""
     home = house(f"{host} {kind}", of(MINE))
     retriever, fields = OF[host].DROPPING[name](home, DROPPED)
@@ -154,9 +145,7 @@ async def test_a_document_with_a_passage_that_an_unknown_part_dropped_is_refused
 @pytest.mark.parametrize(
     ("host", "name"), [(host, name) for host in HOSTS for name in OF[host].DROPPING if "masks" not in name]
 )
-async def test_an_unknown_part_that_drops_nothing_of_a_document_leaves_it_readable(
-    host: str, name: str, mode: str
-) -> None:
+async def test_unknown_part_that_drops_others(host: str, name: str, mode: str) -> None:
     home = house(f"{host} chroma", [*of(MINE), *of("Cedar", "other", tenant=MINE)])
     retriever, fields = OF[host].DROPPING[name](home, "Cedar")
     assert (await _pipeline(home, retriever, **fields).ask(mode)).texts[0] == text_of(MINE)

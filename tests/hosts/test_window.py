@@ -131,7 +131,7 @@ RAISED: dict[str, list[Exception]] = {  # the errors that a model gives in turn;
 
 @everywhere
 @pytest.mark.parametrize("name", RAISED)
-def test_what_no_shorter_prompt_helps_against_is_the_provider_s_error(where: str, name: str) -> None:
+def test_too_long_without_help_is_raised(where: str, name: str) -> None:
     errors, nothing = RAISED[name], {}
     if name.startswith("nothing"):
         nothing = {"documents": ["Zq"], "marker": "Zq"}
@@ -143,16 +143,12 @@ def test_what_no_shorter_prompt_helps_against_is_the_provider_s_error(where: str
 
 
 @wheres(modes=STREAMS)
-def test_too_long_after_text_was_shown_is_raised(where: str) -> None:
+def test_too_long_is_tried_again_while_the_reply_is_held_back_alone(where: str) -> None:
     said = ("Ms", " Okafor", " took", " the", " chair", ".", *(f" word{n}" for n in range(20)))
     final = model(where, final=said, breaks_after=15, breaks_with=again())
     with pytest.raises(BadRequestError):
         long(where, long_context_llm=final).now()
     assert len(final.calls) == 1
-
-
-@wheres(modes=STREAMS)
-def test_too_long_while_the_reply_is_held_back_is_tried_once_more(where: str) -> None:
     final = model(where, final=("Un", "a"), breaks_after=1, breaks_with=again(), breaks_calls=1)
     assert (long(where, long_context_llm=final).now().answer, len(final.calls)) == ("Una", 2)
 
@@ -177,38 +173,32 @@ def test_passages_that_are_too_long_are_sent_again_without_the_last(where: str, 
     one = long(where, passages=MANY, failures={"rag": [met(where, error)]}, draft=FINAL)
     check_first(one.now(), 20, 70)
     assert one.model.steps == ["rag", "rag"]
-
-
-@everywhere
-def test_passages_that_never_fit_are_the_provider_s_error(where: str) -> None:
-    one = long(where, passages=MANY, failures={"rag": [again(number) for number in range(99)]})
+    never = long(where, passages=MANY, failures={"rag": [again(number) for number in range(99)]})
     with pytest.raises(BadRequestError):
-        one.now()
-    assert (set(one.model.steps), 1 < len(one.model.steps) <= 1 + MOST_RETRIES) == ({"rag"}, True)
+        never.now()
+    assert (set(never.model.steps), 1 < len(never.model.steps) <= 1 + MOST_RETRIES) == ({"rag"}, True)
 
 
 @everywhere
-def test_passages_beyond_the_window_are_left_out_the_nearest_kept(where: str) -> None:
-    one = long(where, passages=MANY, draft=FINAL, window=500)
-    check_first(told := one.now(), 9, 59)
+def test_passages_are_read_as_far_as_the_window_goes_the_best_first(where: str) -> None:
+    check_first(told := long(where, passages=MANY, draft=FINAL, window=500).now(), 9, 59)
     (prompt,) = told.prompts
     assert ("page: 8" in prompt) is where.startswith("llamaindex")  # what a node shows beside its text counts
     assert count_tokens(prompt) < 500
-
-
-@everywhere
-def test_a_best_passage_beyond_the_window_is_read_as_far_as_it_fits(where: str) -> None:
     one = long(where, passages=["word " * 1000, *MANY], draft=FINAL, window=500)
     before, told = deepcopy(one.asked.retriever.passages), one.now()
     (read,) = told.read
     assert 100 < words(read) < 500
     assert told.labels[0]["trimmed"] is True
     assert one.asked.retriever.passages == before
+    for budget in (1, 1000):  # which is for documents alone
+        told = long(where, draft=("Mr Lin.",), max_context_tokens=budget).now()
+        assert (told.answer, told.read) == ("Mr Lin.", [PASSAGE])
 
 
 @everywhere
 @pytest.mark.parametrize("route", ["rag", "long_context"])
-def test_the_question_and_the_history_take_their_place_from_the_window(where: str, route: str) -> None:
+def test_window_has_room_for_question_and_history(where: str, route: str) -> None:
     one = long(
         where,
         documents=[a_document(where, 8000)],
@@ -223,51 +213,33 @@ def test_the_question_and_the_history_take_their_place_from_the_window(where: st
     assert all(2100 < count_tokens(prompt) < 2900 for prompt in told.prompts)
 
 
-def test_the_passages_of_the_first_step_are_never_trimmed_to_the_budget_of_documents() -> None:
-    for where in ("langchain whole", "llamaindex whole"):
-        told = long(where, draft=("Mr Lin.",), max_context_tokens=1).now()
-        assert (told.answer, told.read) == ("Mr Lin.", [PASSAGE])
-
-
 # Documents and the budget
 
 
 @everywhere
-@pytest.mark.parametrize("budget", [100, 300, 599])
-def test_documents_fill_the_budget_and_no_more(where: str, budget: int) -> None:
-    one = long(where, max_context_tokens=budget)
-    told = one.now()
-    (read,) = told.read
-    assert budget * 0.8 <= count_tokens(read) <= budget
-    assert PASSAGE in read
-    assert (told.names, told.context[0][1]["pages"]) == (["May"], [1, 2])
-    assert told.labels[0]["trimmed"] is True
-    assert one.model.steps == ["rag", "long_context"]
-
-
-@everywhere
-def test_documents_that_fit_are_handed_over_as_they_are(where: str) -> None:
-    told = long(
-        where, documents=[a_document(where, source=name) for name in ("May", "June")], max_context_tokens=5000
-    ).now()
-    assert told.read == [long_text()] * 2
-    assert not any((label or {}).get("trimmed") for label in told.labels)
-
-
-@everywhere
-def test_the_best_documents_come_first_and_the_last_is_trimmed(where: str) -> None:
+def test_documents_fill_the_budget_the_best_first_and_no_more(where: str) -> None:
+    for budget, more in ((100, {}), (300, {"selfroute": "mine"}), (599, {})):  # a key of somebody else's does no harm
+        document = a_document(where, **more)
+        one = long(where, documents=[document], max_context_tokens=budget)
+        told = one.now()
+        (read,) = told.read
+        assert budget * 0.8 <= count_tokens(read) <= budget
+        assert PASSAGE in read
+        assert (told.names, told.context[0][1]["pages"]) == (["May"], [1, 2])
+        assert told.labels[0]["trimmed"] is True
+        assert document.metadata.get("selfroute") == more.get("selfroute")
+        assert one.model.steps == ["rag", "long_context"]
     documents = [a_document(where, 400, name) for name in ("May", "June", "July")]
-    before = deepcopy(documents)
-    told = long(where, documents=documents, max_context_tokens=count_tokens(long_text(400)) * 3 // 2).now()
-    assert told.names == ["May", "June"]
-    assert told.read[0] == long_text(400)
-    assert sum(map(count_tokens, told.read)) <= count_tokens(long_text(400)) * 3 // 2
+    before, budget = deepcopy(documents), count_tokens(long_text(400)) * 3 // 2
+    told = long(where, documents=documents, max_context_tokens=budget).now()
+    assert (told.names, told.read[0]) == (["May", "June"], long_text(400))
+    assert sum(map(count_tokens, told.read)) <= budget
     assert told.labels[1]["trimmed"] is True
     assert documents == before
 
 
 @everywhere
-def test_what_is_said_of_a_document_is_kept_when_it_is_trimmed_and_goes_into_no_prompt(where: str) -> None:
+def test_label_is_kept_out_of_prompts(where: str) -> None:
     told_before = {"method": "offsets", "chunks": 7, "gaps": [[3, 9]], "trimmed": False}
     how = Label(told_before, length=len(long_text()))
     for fields in ({"max_context_tokens": 100}, {}):
@@ -304,24 +276,7 @@ def test_a_budget_for_nothing_asks_no_model(where: str) -> None:
 
 
 @everywhere
-def test_a_key_of_somebody_else_s_under_our_name_does_no_harm(where: str) -> None:
-    theirs = a_document(where, selfroute="mine")
-    told = long(where, documents=[theirs], max_context_tokens=50).now()
-    assert told.labels[0]["trimmed"] is True
-    assert theirs.metadata["selfroute"] == "mine"
-
-
-@everywhere
-def test_the_long_context_is_one_call_whatever_its_length(where: str) -> None:
-    text = f"{WHOLE}. " + "word " * 60_000 + "The needle is here."
-    one = long(where, documents=[text])
-    told = one.now()
-    assert one.model.steps == ["rag", "long_context"]
-    assert text in told.prompts[-1]
-
-
-@everywhere
-def test_a_budget_goes_before_the_window_a_token_is_four_characters_and_each_model_has_its_own(where: str) -> None:
+def test_budget_goes_before_the_window_and_each_model_has_its_own(where: str) -> None:
     (read,) = long(where, long_context_llm=model(where, final=FINAL, window=128_000), max_context_tokens=50).now().read
     assert words(read) <= 50
     (read,) = long(where, max_context_tokens=100).now().read
@@ -364,24 +319,18 @@ NARROW = {"max_input_tokens": 3000}
 WINDOWS: dict[str, tuple[Callable[[], Any], int | None]] = {  # the model, and the window that is kept
     "langchain: a profile": (lambda: profiled(NARROW), 3000),
     "langchain: bound": (lambda: profiled(NARROW).bind(stop=["\n"]), 3000),
-    "langchain: with a config": (lambda: profiled(NARROW).with_config(tags=["t"]), 3000),
     "langchain: with retries": (lambda: profiled(NARROW).with_retry(), 3000),
     "langchain: with fallbacks": (lambda: profiled(NARROW).with_fallbacks([langchain_parts.ScriptedModel()]), 3000),
     "langchain: Ollama": (ollama, 2000),
     "langchain: Ollama, bound": (lambda: ollama(6000).bind(options={"num_ctx": 1500}), 1500),
-    "langchain: Ollama, with retries": (lambda: ollama().with_retry(), 2000),
     "langchain: Ollama, told nothing": (lambda: ollama(None), 3000),
     "langchain: no profile": (profiled, None),
-    "langchain: an empty profile": (lambda: profiled({}), None),
     "langchain: another profile": (lambda: profiled({"max_output_tokens": 5}), None),
-    "langchain: a profile of None": (lambda: profiled({"max_input_tokens": None}), None),
     "llamaindex: declared": (lambda: declaring(3000), 3000),
     "llamaindex: one more than the host's default": (lambda: declaring(DEFAULT_CONTEXT_WINDOW + 1), 3901),
     "llamaindex: the host's default": (lambda: declaring(DEFAULT_CONTEXT_WINDOW), None),
     "llamaindex: of no size": (lambda: declaring(0), None),
-    "llamaindex: unknown": (lambda: declaring(-1), None),
     "llamaindex: Ollama, default": (lambda: OllamaLLM(final=FINAL), DEFAULT_CONTEXT_WINDOW),
-    "llamaindex: Ollama": (lambda: OllamaLLM(final=FINAL, context_window=3000), 3000),
     "llamaindex: Ollama, by an option": (
         lambda: OllamaLLM(final=FINAL, context_window=128_000, additional_kwargs={"num_ctx": 2000}),
         2000,
@@ -391,7 +340,7 @@ WINDOWS: dict[str, tuple[Callable[[], Any], int | None]] = {  # the model, and t
 
 @pytest.mark.parametrize("mode", ["whole", "awhole", "stream", "astream"])
 @pytest.mark.parametrize("name", WINDOWS)
-def test_the_window_of_a_model_is_what_it_declares_or_tells_its_server(name: str, mode: str) -> None:
+def test_window_of_a_model(name: str, mode: str) -> None:
     make, window = WINDOWS[name]
     where = f"{name.partition(':')[0]} {mode}"
     (read,) = long(where, documents=[a_document(where, 8000)], long_context_llm=make()).now().read
@@ -443,9 +392,7 @@ def by_characters(where: str, rate: float = 0.87, **fields: Any) -> Any:
 
 @everywhere
 @pytest.mark.parametrize(("window", "tries"), [(3000, 1), (None, 5)], ids=["named", "unnamed"])
-def test_a_text_of_another_script_is_fitted_to_a_window_and_to_one_that_nobody_names_by_halving(
-    where: str, window: int | None, tries: int
-) -> None:
+def test_text_of_another_script_is_fitted_by_halving(where: str, window: int | None, tries: int) -> None:
     final = by_characters(where, window=window, marker=JAPANESE)
     documents = [JAPANESE * 1000]
     (read,) = long(where, documents=documents, long_context_llm=final).now().read

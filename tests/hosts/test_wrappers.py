@@ -38,9 +38,7 @@ async def _reads_its_own(pipeline: Pipeline, name: str, mode: str) -> None:
 @kinds
 @every_wrapper
 @pytest.mark.parametrize("varied", [False, True], ids=["alike", "varied"])
-async def test_where_nothing_is_hidden_the_whole_document_is_read(
-    host: str, name: str, varied: bool, kind: str, mode: str
-) -> None:
+async def test_wrapper_without_filter_reads_the_whole(host: str, name: str, varied: bool, kind: str, mode: str) -> None:
     home, retriever = _built(host, name, kind, varied=varied)
     await _reads_its_own(home.pipeline(retriever), name, mode)
 
@@ -49,9 +47,7 @@ async def test_where_nothing_is_hidden_the_whole_document_is_read(
 @kinds
 @every_wrapper
 @pytest.mark.parametrize("declared", [None, ITS_OWN, NOTHING_HIDDEN], ids=["nothing", "the filter", "none hidden"])
-async def test_the_filter_of_the_search_inside_is_the_wall(
-    host: str, name: str, kind: str, declared: Any, mode: str
-) -> None:
+async def test_wrapper_keeps_the_filter_inside(host: str, name: str, kind: str, declared: Any, mode: str) -> None:
     home, retriever = _built(host, name, kind, owners=(MINE, OTHER), condition=ITS_OWN)
     await _reads_its_own(home.pipeline(retriever, home.documents(declared)), name, mode)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from operator import itemgetter
@@ -22,9 +20,6 @@ from langchain_core.runnables import (
     RunnablePassthrough,
 )
 from langchain_core.runnables.config import ensure_config
-from langchain_core.tools import BaseTool
-from langchain_tests.integration_tests import ToolsIntegrationTests
-from langchain_tests.unit_tests import ToolsUnitTests
 
 from both_parts import pipeline_for
 from langchain_parts import (
@@ -49,7 +44,6 @@ from selfroute.policies.case import Ruling
 from selfroute.usage import Usage
 from steering import BY_NAME
 
-BETA = "ignore:This API is in beta:langchain_core._api.beta_decorator.LangChainBetaWarning"
 every_mode = pytest.mark.parametrize("mode", MODES)
 every_stream = pytest.mark.parametrize("mode", STREAMS)
 either_step = pytest.mark.parametrize("step", ["rag", "long_context"])
@@ -67,130 +61,92 @@ async def _aupper(pieces: Any) -> Any:
 
 
 def _composed(chain: SelfRouteChain, *, awaited: bool = False) -> dict[str, tuple[Runnable[Any, Any], Any]]:
-    """Compositions that end in the text of the answer."""
+    """Compositions that end in the text of the answer; those after "bind" give it whole."""
     answer, parser = chain.pick("answer"), StrOutputParser()
     return {
-        "pick": (answer, FOUND),
         "pick | parser": (answer | parser, FOUND),
         "function | chain": (RunnableLambda(lambda text: {"input": text}) | answer, FOUND),
-        "prompt value | chain": (RunnablePassthrough() | chain | itemgetter("answer"), FOUND),
         "parallel": (RunnableParallel(a=answer, b=chain.pick("route")), {"a": FOUND, "b": "long_context"}),
         "parallel input": (RunnableParallel(input=RunnablePassthrough()) | answer, FOUND),
+        "generator": (answer | (_aupper if awaited else _upper), FOUND.upper()),
+        "with_config": (chain.with_config(tags=["t"], run_name="n").pick("answer"), FOUND),
+        "with_retry": (chain.with_retry().pick("answer"), FOUND),
+        "with_fallbacks": (chain.with_fallbacks([a_chain(("no",))]).pick("answer"), FOUND),
+        "bind": (chain.bind(stop=["\n"]).pick("answer"), FOUND),
+        "passthrough | chain": (RunnablePassthrough() | chain | itemgetter("answer"), FOUND),
         "streamed input": (RunnableLambda(lambda _: QUESTION) | parser | answer, FOUND),
         "assign": (
             chain.assign(size=lambda out: len(out["answer"])).pick(["answer", "size"]),
             {"answer": FOUND, "size": len(FOUND)},
         ),
-        "pick of several": (chain.pick(["answer", "route"]), {"answer": FOUND, "route": "long_context"}),
-        "generator": (answer | (_aupper if awaited else _upper), FOUND.upper()),
-        "with_config": (chain.with_config(tags=["t"], run_name="n").pick("answer"), FOUND),
         "with_types": (answer.with_types(output_type=str), FOUND),
-        "with_retry": (chain.with_retry().pick("answer"), FOUND),
-        "with_fallbacks": (chain.with_fallbacks([a_chain(("no",))]).pick("answer"), FOUND),
-        "bind": (chain.bind(stop=["\n"]).pick("answer"), FOUND),
         "prompt": (chain | ChatPromptTemplate.from_template("{answer}") | (lambda to: to.messages[0].content), FOUND),
     }
 
 
-WHOLE_ONLY = {"streamed input", "assign", "pick of several", "prompt value | chain", "prompt", "with_types"}
+STREAMING = list(_composed(a_chain()))[:9]
 
 
 @every_mode
 @pytest.mark.parametrize("name", _composed(a_chain()))
-async def test_a_composition_gives_the_same_in_all_modes_streams_and_can_be_drawn(name: str, mode: str) -> None:
+async def test_composition_gives_the_same_streams_and_can_be_drawn(name: str, mode: str) -> None:
     composed, expected = _composed(a_chain(), awaited=mode[0] == "a")[name]
     assert await ask(composed, QUESTION, mode) == expected
     assert composed.get_output_jsonschema() is not None
     assert composed.get_input_jsonschema() is not None
     assert composed.get_graph().draw_mermaid()
-    if mode in STREAMS and name not in WHOLE_ONLY:
+    if mode in STREAMS and name in STREAMING:
         long = a_chain(final=("Ms Okafor took the chair.", " It was", *(f" word{n}" for n in range(9))))
         assert len(await chunks(_composed(long, awaited=mode[0] == "a")[name][0], QUESTION, mode)) >= 9
-
-
-@every_mode
-async def test_two_chains_in_parallel_keep_their_own_answers(mode: str) -> None:
-    result = await ask(RunnableParallel(one=a_chain(LIN), two=a_chain()), QUESTION, mode)
-    assert (result["one"]["answer"], result["one"]["route"]) == ("Mr Lin.", "rag")
-    assert (result["two"]["answer"], result["two"]["route"]) == (FOUND, "long_context")
 
 
 @every_stream
 @pytest.mark.parametrize(
     "scenario", [*SOME, *map(BY_NAME.get, ["sections that answer", "a doubt that is refused"])], ids=str
 )
-async def test_keys_come_in_order_and_only_the_answer_comes_in_pieces(scenario: Scenario, mode: str) -> None:
+async def test_stream_keys_come_in_order(scenario: Scenario, mode: str) -> None:
+    """Only the answer comes in pieces."""
     given = {"input": QUESTION, "year": 7}
     seen = await chunks(pipeline_for(f"langchain {mode}", scenario).asked, given, mode)
     keys = [key for chunk in seen for key in chunk]
-    pieces = keys.count("answer")
-    first, last = (
-        ["input", "year", "retrieved", "context", "route"],
-        ["answerable", "finish_reason", "decision", "usage"],
-    )
-    assert keys == [*first, *["answer"] * pieces, *last]
+    first = ["input", "year", "retrieved", "context", "route"]
+    last = ["answerable", "finish_reason", "decision", "usage"]
+    assert keys == [*first, *["answer"] * keys.count("answer"), *last]
     assert all(chunk["answer"] for chunk in seen if "answer" in chunk)
-    assert list(await ask(pipeline_for("langchain invoke", scenario).asked, given, "invoke")) == [
-        *first,
-        "answer",
-        *last,
-    ]
+    whole = await ask(pipeline_for("langchain invoke", scenario).asked, given, "invoke")
+    assert list(whole) == [*first, "answer", *last]
 
 
 @every_stream
-async def test_a_stream_that_nobody_reads_asks_nothing(mode: str) -> None:
+async def test_stream_that_nobody_reads_asks_nothing(mode: str) -> None:
     chain = a_chain()
     parts = getattr(chain, mode)(QUESTION)
     await parts.aclose() if mode == "astream" else parts.close()
     assert (chain.llm.calls, chain.retriever.queries) == ([], [])
 
 
-def _picky(prompt: str) -> tuple[str, ...]:
-    if "fail" in prompt:
-        raise ConnectionError(prompt[-20:])
-    return LIN if "first" in prompt else ("unanswerable",)
+async def test_batch_returns_errors_among_the_answers_when_told_to() -> None:
+    def picky(prompt: str) -> tuple[str, ...]:
+        if "fail" in prompt:
+            raise ConnectionError(prompt[-20:])
+        return LIN if "first" in prompt else ("unanswerable",)
 
-
-BATCH = ["first", "fail", {"input": "second"}]
-
-
-async def test_a_batch_returns_errors_among_the_answers_when_told_to() -> None:
-    chain = a_chain(_picky)
-    keep: Any = {"return_exceptions": True}
+    chain, keep = a_chain(picky), {"return_exceptions": True}
+    batch: Any = ["first", "fail", {"input": "second"}]
     for found in (
-        dict(enumerate(chain.batch(BATCH, **keep))),
-        dict(enumerate(await chain.abatch(BATCH, **keep))),
-        dict(chain.batch_as_completed(BATCH, **keep)),
-        {index: out async for index, out in chain.abatch_as_completed(BATCH, **keep)},
+        dict(enumerate(chain.batch(batch, **keep))),
+        dict(enumerate(await chain.abatch(batch, **keep))),
+        dict(chain.batch_as_completed(batch, **keep)),
+        {index: out async for index, out in chain.abatch_as_completed(batch, **keep)},
     ):
         assert [found[0]["route"], type(found[1]), found[2]["route"]] == ["rag", ConnectionError, "long_context"]
     with pytest.raises(ConnectionError):
-        chain.batch(BATCH)
-
-
-async def test_a_batch_never_runs_more_at_once_than_it_may() -> None:
-    lock, running, peak = threading.Lock(), 0, 0
-
-    def documents(_: Any) -> list[Document]:
-        nonlocal running, peak
-        with lock:
-            running += 1
-            peak = max(peak, running)
-        time.sleep(0.01)
-        with lock:
-            running -= 1
-        return DOCUMENTS
-
-    chain, questions = a_chain(documents=documents), [f"question {n}" for n in range(8)]
-    two: Any = {"max_concurrency": 2}
-    for results in (chain.batch(questions, two), await chain.abatch(questions, two)):
-        assert [result["input"] for result in results] == questions
-    assert peak == 2
+        chain.batch(batch)
 
 
 @pytest.mark.parametrize("mode", ["invoke", "ainvoke"])
 @either_step
-async def test_an_outer_retry_asks_again(step: str, mode: str) -> None:
+async def test_outer_retry_asks_again(step: str, mode: str) -> None:
     chain = a_chain(failures={step: [ConnectionError("down"), None]})
     retrying = chain.with_retry(retry_if_exception_type=(ConnectionError,), wait_exponential_jitter=False)
     assert (await ask(retrying, QUESTION, mode))["answer"] == FOUND
@@ -208,38 +164,33 @@ DOWN: dict[str, Callable[[str], SelfRouteChain]] = {
 @every_mode
 @either_step
 @pytest.mark.parametrize("why", DOWN)
-async def test_an_outer_fallback_takes_over_before_the_first_text(why: str, step: str, mode: str) -> None:
+async def test_outer_fallback_takes_over_before_the_first_text(why: str, step: str, mode: str) -> None:
     chain = DOWN[why](step)
     result = await ask(chain.with_fallbacks([a_chain(LIN)]), QUESTION, mode)
     assert (result["answer"], result["route"], chain.llm.steps.count(step)) == ("Mr Lin.", "rag", 1)
-
-
-@every_stream
-async def test_an_outer_fallback_takes_over_from_a_held_draft_and_not_from_text_that_was_shown(mode: str) -> None:
-    held = a_chain(("un", "answer", "able"), breaks_after=2).with_fallbacks([a_chain(LIN)])
-    assert (await ask(held, QUESTION, mode))["answer"] == "Mr Lin."
-    shown = a_chain(("Mr Lin took the chair.", *(f" word{n}" for n in range(9))), breaks_after=7)
-    with pytest.raises(ConnectionError):
-        await ask(shown.with_fallbacks([a_chain(("Ms Okafor.",))]), QUESTION, mode)
+    if mode in STREAMS:
+        held = a_chain(("un", "answer", "able"), breaks_after=2).with_fallbacks([a_chain(LIN)])
+        assert (await ask(held, QUESTION, mode))["answer"] == "Mr Lin."
+        shown = a_chain(("Mr Lin took the chair.", *(f" word{n}" for n in range(9))), breaks_after=7)
+        with pytest.raises(ConnectionError):
+            await ask(shown.with_fallbacks([a_chain(("Ms Okafor.",))]), QUESTION, mode)
 
 
 @every_mode
-async def test_bound_arguments_and_those_of_a_call_reach_both_models(mode: str) -> None:
+async def test_bound_arguments_reach_both_models(mode: str) -> None:
     second = ScriptedModel(final=FINAL)
     chain = a_chain(long_context_llm=second)
     await ask(chain.bind(stop=["\n"], temperature=0), QUESTION, mode, seed=7)
-    calls = [*chain.llm.calls, *second.calls]
-    assert [call.step for call in calls] == ["rag", "long_context"]
-    for call in calls:
-        assert (call.options["stop"], call.options["temperature"], call.options["seed"]) == (["\n"], 0, 7)
+    for call, step in zip([*chain.llm.calls, *second.calls], ("rag", "long_context"), strict=True):
+        assert (call.step, call.options) == (step, {"stop": ["\n"], "temperature": 0, "seed": 7})
 
 
-def _fields(*names: str, **values: Any) -> Any:
-    return {name: ConfigurableField(id=name) for name in names} | values
+def _fields(*names: str) -> Any:
+    return {name: ConfigurableField(id=name) for name in names}
 
 
 @every_mode
-async def test_a_chain_and_its_fields_can_be_configured(mode: str) -> None:
+async def test_chain_and_its_parts_can_be_configured(mode: str) -> None:
     chain = a_chain(("PASS",)).configurable_fields(**_fields("refusal"))
     assert (await ask(chain, QUESTION, mode))["route"] == "rag"
     result = await ask(chain, QUESTION, mode, {"configurable": {"refusal": "pass"}})
@@ -247,32 +198,14 @@ async def test_a_chain_and_its_fields_can_be_configured(mode: str) -> None:
     chosen = a_chain().configurable_alternatives(ConfigurableField(id="which"), default_key="one", two=a_chain(LIN))
     assert (await ask(chosen, QUESTION, mode))["answer"] == FOUND
     assert (await ask(chosen, QUESTION, mode, {"configurable": {"which": "two"}}))["answer"] == "Mr Lin."
-
-
-@pytest.mark.parametrize("mode", FAR_APART)
-async def test_bounds_are_set_by_the_config_of_a_call(mode: str) -> None:
-    scenario = BY_NAME["a doubt in one piece"]
-    chain = pipeline_for(f"langchain {mode}", scenario).asked.configurable_fields(
-        **_fields("doubt_below", "stop_below")
-    )
-    for doubt, route in ((40, "rag"), (50, "long_context")):
-        assert (await ask(chain, QUESTION, mode, {"configurable": {"doubt_below": doubt}}))["route"] == route
-    with pytest.raises(ConfigurationError, match="doubt_below must be a whole number from 0 to 100"):
-        await ask(chain, QUESTION, mode, {"configurable": {"doubt_below": 101}})
-
-
-@every_mode
-async def test_fields_of_the_parts_can_be_configured(mode: str) -> None:
-    readers = ConfigurableField(id="reader")
-    archive = ConfigurableField(id="archive")
     chain = a_chain(
         retriever=ListRetriever().configurable_fields(**_fields("k")),
         llm=ScriptedModel(draft=("unanswerable",)).configurable_fields(**_fields("label")),
         long_context_llm=ScriptedModel(final=FINAL).configurable_alternatives(
-            readers, default_key="one", two=ScriptedModel(final=("Ms Two.",))
+            ConfigurableField(id="reader"), default_key="one", two=ScriptedModel(final=("Ms Two.",))
         ),
         documents=(itemgetter("retrieved") | RunnableLambda(lambda _: DOCUMENTS)).configurable_alternatives(
-            archive, default_key="all", none=RunnableLambda(lambda _: [])
+            ConfigurableField(id="archive"), default_key="all", none=RunnableLambda(lambda _: [])
         ),
     )
     names = {"k", "label", "reader", "archive"}
@@ -284,11 +217,21 @@ async def test_fields_of_the_parts_can_be_configured(mode: str) -> None:
     assert (result["answerable"], len(result["retrieved"])) == (False, 2)
 
 
+@pytest.mark.parametrize("mode", FAR_APART)
+async def test_bounds_are_set_by_the_config_of_a_call(mode: str) -> None:
+    chain = pipeline_for(f"langchain {mode}", BY_NAME["a doubt in one piece"]).asked
+    chain = chain.configurable_fields(**_fields("doubt_below", "stop_below"))
+    for doubt, route in ((40, "rag"), (50, "long_context")):
+        assert (await ask(chain, QUESTION, mode, {"configurable": {"doubt_below": doubt}}))["route"] == route
+    with pytest.raises(ConfigurationError, match="doubt_below must be a whole number from 0 to 100"):
+        await ask(chain, QUESTION, mode, {"configurable": {"doubt_below": 101}})
+
+
 def _resolved(schema: dict[str, Any]) -> dict[str, Any]:
     return schema["$defs"][schema["$ref"].rsplit("/", 1)[1]] if "$ref" in schema else schema
 
 
-def test_the_schemas_name_what_goes_in_and_out_and_the_types_have_the_keys_of_what_they_type() -> None:
+def test_schemas_name_what_goes_in_and_out() -> None:
     given, returned = _resolved(a_chain().get_input_jsonschema()), _resolved(a_chain().get_output_jsonschema())
     assert (given["required"], given["properties"]["input"]["type"]) == (["input"], "string")
     assert list(returned["properties"]) == list(a_chain().invoke(QUESTION))
@@ -327,38 +270,6 @@ def test_the_graph_shows_the_real_steps() -> None:
     assert all(name in drawn for name in ("retrieve", "rag", read, "sections", "long_context"))
 
 
-@pytest.mark.filterwarnings(BETA)
-async def test_a_chain_is_a_tool_that_takes_the_input() -> None:
-    tool = a_chain().as_tool(name="minutes", description="Answers from the minutes.")
-    assert list(tool.args) == ["input"]
-    assert tool.invoke({"input": QUESTION})["answer"] == FOUND
-    assert (await tool.ainvoke({"input": QUESTION}))["route"] == "long_context"
-    call = {"name": "minutes", "args": {"input": QUESTION}, "id": "1", "type": "tool_call"}
-    assert _Tool().tool_constructor.invoke(call).content == FOUND
-    steered = pipeline_for("langchain invoke", BY_NAME["sections that answer"]).asked
-    assert steered.as_tool(name="look", description="Look.").invoke({"input": QUESTION})["route"] == "sections"
-
-
-class _Tool:
-    @property
-    def tool_constructor(self) -> BaseTool:
-        return a_chain().pick("answer").as_tool(name="minutes", description="Answers from the minutes.")
-
-    @property
-    def tool_invoke_params_example(self) -> dict[str, Any]:
-        return {"input": QUESTION}
-
-
-@pytest.mark.filterwarnings(BETA)
-class TestToolUnit(_Tool, ToolsUnitTests):
-    """The host's own unit tests of a tool."""
-
-
-@pytest.mark.filterwarnings(BETA)
-class TestToolIntegration(_Tool, ToolsIntegrationTests):
-    """The host's own integration tests of a tool; nothing leaves the process."""
-
-
 class TenantRetriever(BaseRetriever):
     """Reads whose question it is from the config of the call, which nobody hands it."""
 
@@ -370,7 +281,7 @@ class TenantRetriever(BaseRetriever):
 
 
 @every_mode
-async def test_what_runs_within_a_call_finds_its_config_and_its_parent(mode: str) -> None:
+async def test_parts_find_the_config_and_parent_of_a_call(mode: str) -> None:
     retriever, tracer = TenantRetriever(tenants=[]), TreeTracer()
     config: Any = {"configurable": {"tenant": "acme"}, "callbacks": [tracer]}
     await ask(a_chain(retriever=retriever), "Who?", mode, config)

@@ -24,15 +24,9 @@ def of(content: Any = "", metadata: Any = None, **more: Any) -> AIMessage:
 
 
 NO_REPLIES: dict[str, tuple[AIMessage, str | None, str]] = {
-    "Anthropic refuses": (of([], {"stop_reason": "refusal"}), "refusal", ""),
     "Anthropic says why": (of([], WHY), "refusal", "Not this."),
     "Anthropic's thoughts used the tokens up": (of([THINKS], {"stop_reason": "max_tokens"}), "max_tokens", ""),
     "Anthropic calls a tool": (of([USE], {"stop_reason": "tool_use"}, tool_calls=[TOOL]), "tool_use", ""),
-    "Ollama's thoughts used the tokens up": (
-        of("", {"done_reason": "length"}, additional_kwargs={"reasoning_content": "hm"}),
-        "length",
-        "",
-    ),
     "Bedrock's guardrail": (of([], {"stopReason": "guardrail_intervened"}), "guardrail_intervened", ""),
     "Gemini blocks the prompt": (
         of("", {"prompt_feedback": {"block_reason": "PROHIBITED_CONTENT"}}),
@@ -63,10 +57,6 @@ async def test_no_reply_is_no_verdict_whatever_client_says_so(name: str, mode: s
 
 REPLIES: dict[str, tuple[AIMessage | str, str | None]] = {
     "Anthropic thinks": (of([THINKS, SAYS], {"stop_reason": "end_turn"}), "end_turn"),
-    "Anthropic's thoughts are redacted": (
-        of([{"type": "redacted_thinking", "data": "xx"}, SAYS], {"stop_reason": "end_turn"}),
-        "end_turn",
-    ),
     "Anthropic cites": (
         of(
             [{"type": "text", "text": "Mr "}, {"type": "text", "text": "Lin.", "citations": []}],
@@ -75,7 +65,6 @@ REPLIES: dict[str, tuple[AIMessage | str, str | None]] = {
         "max_tokens",
     ),
     "Ollama": (of("Mr Lin.", {"done": True, "done_reason": "stop"}), "stop"),
-    "Bedrock": (of("Mr Lin.", {"stopReason": "end_turn"}), "end_turn"),
     "a client that says nothing": (of("Mr Lin."), None),
     "a model that writes strings": ("Mr Lin.", None),
 }

@@ -11,7 +11,6 @@ from langchain_core.exceptions import ContextOverflowError
 from langchain_core.runnables import RunnableLambda
 
 from langchain_parts import MODES, QUESTION, ListRetriever, ScriptedModel, TreeTracer, a_chain, ask
-from langchain_selfroute import SelfRouteLedger
 from scenarios import FINAL, FOUND, WHOLE
 
 every_mode = pytest.mark.parametrize("mode", MODES)
@@ -51,8 +50,6 @@ def _function(of: ScriptedModel) -> RunnableLambda[Any, Any]:
 FALLBACKS: dict[str, Any] = {
     "a smaller one": lambda of: big().with_fallbacks([of]),
     "the last of three": lambda of: big().with_fallbacks([big(), of]),
-    "with retries": lambda of: big().with_fallbacks([of.with_retry(stop_after_attempt=1)]),
-    "bound": lambda of: big().with_fallbacks([of]).bind(stop=["\n"]),
     "in a sequence": lambda of: RunnableLambda(lambda prompt: prompt) | big().with_fallbacks([of]),
     "a function": lambda of: big().with_fallbacks([_function(of)]),
 }
@@ -66,9 +63,7 @@ def a_long_chain(**fields: Any) -> Any:
 
 @every_mode
 @pytest.mark.parametrize("name", FALLBACKS)
-async def test_a_fallback_with_a_smaller_window_is_given_what_fits_it_and_the_trace_says_why(
-    name: str, mode: str
-) -> None:
+async def test_fallback_is_given_what_fits_it(name: str, mode: str) -> None:
     tracer, smaller = TreeTracer(), small()
     chain = a_long_chain(long_context_llm=FALLBACKS[name](smaller))
     result = await ask(chain, QUESTION, mode, {"callbacks": [tracer]})
@@ -90,28 +85,3 @@ async def test_where_the_fallback_gives_nothing_the_first_error_is_raised(other:
     with pytest.raises(ConnectionError) as raised:
         await ask(a_long_chain(long_context_llm=big().with_fallbacks([fallback])), QUESTION, mode)
     assert raised.value is DOWN
-
-
-@every_mode
-async def test_another_chain_answers_for_a_second_step_that_fails(mode: str) -> None:
-    ledger, smaller = SelfRouteLedger(), small()
-    other = a_long_chain(long_context_llm=smaller, max_context_tokens=200)
-    chain = a_long_chain(long_context_llm=big()).with_fallbacks([other])
-    result = await ask(chain, QUESTION, mode, {"callbacks": [ledger]})
-    assert (result["answer"], len(smaller.calls)) == (FOUND, 1)
-    assert (ledger.to_dict()["queries"], ledger.to_dict()["failed"]) == (1, 1)
-
-
-def sorry(question: Any) -> dict[str, Any]:
-    """Say that the documents could not be read; as the documentation does."""
-    inputs = {"input": question} if isinstance(question, str) else question
-    return {**inputs, "answer": "The documents could not be read.", "answerable": False, "context": []}
-
-
-@every_mode
-@pytest.mark.parametrize("given", [QUESTION, {"input": QUESTION}], ids=["text", "dict"])
-async def test_an_honest_refusal_takes_the_place_of_an_error_that_it_is_for(given: Any, mode: str) -> None:
-    honest = {"fallbacks": [RunnableLambda(sorry)], "exceptions_to_handle": (ConnectionError,)}
-    assert await ask(a_long_chain(long_context_llm=big()).with_fallbacks(**honest), given, mode) == sorry(given)
-    with pytest.raises(OSError, match="disk"):
-        await ask(a_chain(failures={"long_context": [OSError("disk")]}).with_fallbacks(**honest), given, mode)

@@ -14,7 +14,7 @@ from langchain_core.output_parsers import StrOutputParser
 from langchain_core.runnables import ConfigurableField, RunnableLambda, RunnablePassthrough
 from langchain_core.vectorstores import InMemoryVectorStore
 
-from langchain_parts import DOCUMENTS, MODES, PASSAGES, QUESTION, ListRetriever, ScriptedModel, a_chain, ask
+from langchain_parts import MODES, PASSAGES, QUESTION, ListRetriever, ScriptedModel, a_chain, ask
 from langchain_selfroute import SelfRouteChain
 from scenarios import FINAL, FOUND
 from selfroute.errors import (
@@ -38,13 +38,9 @@ def _over_text(plain: ListRetriever) -> RunnableLambda[str, list[Document]]:
 STRING_RETRIEVERS = {
     "plain": lambda plain: plain,
     "with_retry": lambda plain: plain.with_retry(),
-    "with_config": lambda plain: plain.with_config(tags=["t"]),
     "with_fallbacks": lambda plain: plain.with_fallbacks([ListRetriever()]),
-    "bind": lambda plain: plain.bind(),
-    "configurable": lambda plain: plain.configurable_fields(k=ConfigurableField(id="k")),
     "alternatives": lambda plain: plain.configurable_alternatives(ConfigurableField(id="r"), default_key="one"),
     "retry over config": lambda plain: plain.with_config(tags=["t"]).with_retry(),
-    "with_types": lambda plain: plain.with_types(input_type=str),
     "reranked": lambda plain: plain | RunnableLambda(lambda found: found),
     "a runnable over text": _over_text,
 }
@@ -71,7 +67,7 @@ def test_every_option_says_what_it_is_for() -> None:
     assert not [name for name, field in SelfRouteChain.model_fields.items() if not field.description]
 
 
-def test_chunks_without_metadata_and_a_wrong_number_of_passages_say_what_to_do() -> None:
+def test_from_vectorstore_says_what_to_do() -> None:
     store = InMemoryVectorStore.from_texts(["a", "b"], DeterministicFakeEmbedding(size=8))
     llm = FakeListChatModel(responses=["unanswerable"])
     with pytest.raises(DocumentNotFoundError, match=r"the chunks have no metadata.*index them with metadata such as"):
@@ -84,7 +80,6 @@ def test_chunks_without_metadata_and_a_wrong_number_of_passages_say_what_to_do()
 
 DICT_RETRIEVERS = {
     "lambda": RunnableLambda,
-    "lambda with retry": lambda note: RunnableLambda(note).with_retry(),
     "passthrough": lambda note: RunnablePassthrough() | note,
     "assign": lambda note: RunnablePassthrough.assign(more=lambda _: 1) | itemgetter("input") | (lambda _: PASSAGES),
 }
@@ -102,16 +97,10 @@ async def test_any_other_runnable_is_given_all_inputs(name: str, mode: str) -> N
 
 @every_mode
 @pytest.mark.parametrize("wrong", [None, "secret text", ["secret text"], [*PASSAGES, None]], ids=str)
-async def test_what_a_retriever_returns_that_is_no_list_of_documents_is_refused(wrong: Any, mode: str) -> None:
+async def test_retriever_must_return_documents(wrong: Any, mode: str) -> None:
     with pytest.raises(ReplyError, match="retriever must return a list of Documents; got ") as refused:
         await ask(a_chain(retriever=RunnableLambda(lambda _: wrong)), QUESTION, mode)
     assert "secret" not in str(refused.value)
-
-
-@every_mode
-async def test_another_chain_can_find_the_documents(mode: str) -> None:
-    inner = a_chain(("Mr Lin.",), retriever=RunnableLambda(lambda _: DOCUMENTS)) | itemgetter("retrieved")
-    assert (await ask(a_chain(documents=inner), QUESTION, mode))["context"] == DOCUMENTS
 
 
 def _said(prompt: Any) -> str:
@@ -120,10 +109,7 @@ def _said(prompt: Any) -> str:
 
 MODELS: dict[str, Any] = {
     "with_retry": lambda model: model.with_retry(),
-    "with_fallbacks": lambda model: model.with_fallbacks([ScriptedModel()]),
     "bind": lambda model: model.bind(stop=["\n"]),
-    "with_config": lambda model: model.with_config(tags=["mine"]),
-    "configurable": lambda model: model.configurable_fields(label=ConfigurableField(id="label")),
     "piped to a parser": lambda model: model | StrOutputParser(),
     "lambda that returns a string": lambda _: RunnableLambda(_said),
     "lambda that returns a message": lambda _: RunnableLambda(lambda prompt: AIMessage(_said(prompt))),
@@ -144,44 +130,32 @@ async def test_a_model_in_any_dress_answers(name: str, mode: str) -> None:
 
 
 @every_mode
-@pytest.mark.parametrize("content", [None, [], "", [{"type": "text", "text": ""}]], ids=repr)
-async def test_a_message_without_text_declines(content: Any, mode: str) -> None:
-    def reply(prompt: Any) -> AIMessage:
-        if "The whole minutes" in prompt.to_string():
-            return AIMessage(FOUND)
-        return AIMessage.model_construct(content=content, type="ai", tool_calls=[], invalid_tool_calls=[])
+async def test_message_without_text_declines(mode: str) -> None:
+    for content in (None, [], "", [{"type": "text", "text": ""}]):
+        empty = AIMessage.model_construct(content=content, type="ai", tool_calls=[], invalid_tool_calls=[])
 
-    result = await ask(a_chain(llm=RunnableLambda(reply)), QUESTION, mode)
-    assert (result["answer"], result["decision"]["signal"]) == (FOUND, "empty")
+        def reply(prompt: Any, empty: Any = empty) -> AIMessage:
+            return AIMessage(FOUND) if "The whole minutes" in prompt.to_string() else empty
+
+        result = await ask(a_chain(llm=RunnableLambda(reply)), QUESTION, mode)
+        assert (result["answer"], result["decision"]["signal"]) == (FOUND, "empty")
+    for wrong in (None, 7, {"text": "secret"}):
+        with pytest.raises(ReplyError, match="message or a string") as refused:
+            await ask(a_chain(llm=RunnableLambda(lambda _, wrong=wrong: wrong)), QUESTION, mode)
+        assert "secret" not in str(refused.value)
+
+
+NO_QUESTIONS: list[Any] = [None, 7, [], {}, {"question": 7}, {"query": QUESTION}, {"input": None}, {"input": ["x"]}]
+NO_QUESTIONS += [{"input": None, "question": QUESTION}]
 
 
 @every_mode
-@pytest.mark.parametrize("wrong", [None, 7, {"text": "secret"}], ids=repr)
-async def test_a_model_that_returns_no_text_is_refused(wrong: Any, mode: str) -> None:
-    with pytest.raises(ReplyError, match="message or a string") as refused:
-        await ask(a_chain(llm=RunnableLambda(lambda _: wrong)), QUESTION, mode)
-    assert "secret" not in str(refused.value)
-
-
-@every_mode
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        None,
-        7,
-        [],
-        {},
-        {"question": 7},
-        {"query": QUESTION},
-        {"input": None, "question": QUESTION},
-        {"input": None},
-        {"input": ["x"]},
-    ],
-    ids=repr,
-)
-async def test_what_is_no_question_is_refused_with_what_to_give(wrong: Any, mode: str) -> None:
-    with pytest.raises(InputError, match="'input'"):
-        await ask(a_chain(), wrong, mode)
+async def test_input_that_is_no_question_is_refused_with_what_to_give(mode: str) -> None:
+    for wrong in NO_QUESTIONS:
+        with pytest.raises(InputError, match="'input'"):
+            await ask(a_chain(), wrong, mode)
+    with pytest.raises(InputError, match="must be strings"):
+        await ask(a_chain(), {"input": QUESTION, 7: "else"}, mode)
 
 
 @pytest.mark.parametrize(
@@ -190,9 +164,3 @@ async def test_what_is_no_question_is_refused_with_what_to_give(wrong: Any, mode
 def test_another_key_of_the_input_may_have_any_name(key: str) -> None:
     result = a_chain().invoke({"input": QUESTION, key: "else"})
     assert (result["answer"], result[key]) == (FOUND, "else")
-
-
-@every_mode
-async def test_a_key_that_is_no_string_is_refused(mode: str) -> None:
-    with pytest.raises(InputError, match="must be strings"):
-        await ask(a_chain(), {"input": QUESTION, 7: "else"}, mode)

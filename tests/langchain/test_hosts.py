@@ -11,7 +11,6 @@ from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder
 from langchain_core.runnables import RunnableLambda
-from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, StateGraph
 from typing_extensions import TypedDict
 
@@ -20,17 +19,14 @@ from langchain_parts import (
     MODES,
     PASSAGES,
     QUESTION,
-    STREAMS,
     ListRetriever,
     ScriptedModel,
     a_chain,
     ask,
-    chunks,
 )
 from scenarios import FOUND
 
 every_mode = pytest.mark.parametrize("mode", MODES)
-every_stream = pytest.mark.parametrize("mode", STREAMS)
 HISTORY = [HumanMessage("Was there a meeting?"), AIMessage("There was.")]
 
 
@@ -64,21 +60,8 @@ async def test_a_chain_is_a_node_of_a_graph(mode: str) -> None:
     assert (type(state["answer"]), state["context"]) == (str, DOCUMENTS)
 
 
-@pytest.mark.parametrize("mode", ["invoke", "ainvoke"])
-async def test_a_state_that_is_fed_back_is_answered_anew(mode: str) -> None:
-    def draft(prompt: str) -> tuple[str, ...]:
-        return ("Mr Lin", " did.") if "June" in prompt else ("unanswerable",)
-
-    graph = a_graph(a_chain(draft), checkpointer=InMemorySaver())
-    config = {"configurable": {"thread_id": "1"}}
-    for question, answer, context in ((QUESTION, FOUND, DOCUMENTS), ("And in June?", "Mr Lin did.", PASSAGES)):
-        given = {"input": question}
-        state = await graph.ainvoke(given, config) if mode == "ainvoke" else graph.invoke(given, config)
-        assert (state["input"], state["answer"], state["context"]) == (question, answer, context)
-
-
 @every_mode
-async def test_keys_of_the_output_in_the_input_are_replaced_and_reach_nobody(mode: str) -> None:
+async def test_output_keys_in_the_input_are_replaced(mode: str) -> None:
     before = await ask(a_chain(), QUESTION, "invoke")
     seen: list[Any] = []
     chain = a_chain(
@@ -114,61 +97,36 @@ INPUTS = {"input": QUESTION, "chat_history": HISTORY, "year": 1907}
 
 
 @every_mode
-async def test_it_takes_and_returns_what_a_retrieval_chain_does(mode: str) -> None:
+async def test_chain_takes_and_returns_what_a_retrieval_chain_does(mode: str) -> None:
     theirs = await ask(a_retrieval_chain(ListRetriever(), ScriptedModel(draft=("Mr", " Lin."))), INPUTS, mode)
     ours = await ask(a_chain(("Mr", " Lin.")), INPUTS, mode)
     assert {key: ours[key] for key in theirs} == theirs
     assert set(ours) - set(theirs) == {"retrieved", "route", "answerable", "finish_reason", "decision", "usage"}
 
 
-@every_stream
-async def test_its_chunks_come_as_those_of_a_retrieval_chain_do(mode: str) -> None:
-    draft = ("Mr", " Lin", " took", " the", " chair", " in", " May", " and", " in", " June", ".")
-    parts = await chunks(a_retrieval_chain(ListRetriever(), ScriptedModel(draft=draft)), INPUTS, mode)
-    theirs = [key for part in parts for key in part]
-    ours = [key for part in await chunks(a_chain(draft), INPUTS, mode) for key in part]
-    assert list(dict.fromkeys(key for key in ours if key in theirs)) == list(dict.fromkeys(theirs))
-    assert ours.count("answer") >= 4  # it is read piece by piece
-
-
 @every_mode
-async def test_a_history_aware_retriever_is_given_all_inputs(mode: str) -> None:
-    rewriter = ScriptedModel(draft=("Who chaired", " the May meeting?"))
+async def test_history_aware_retriever_is_given_all_inputs(mode: str) -> None:
     prompt = ChatPromptTemplate([MessagesPlaceholder("chat_history"), ("human", "{input}")])
-    retriever = ListRetriever()
-    chain = a_chain(("Mr Lin.",), retriever=create_history_aware_retriever(rewriter, retriever, prompt))
-    result = await ask(chain, INPUTS, mode)
-    assert retriever.queries == ["Who chaired the May meeting?"]
-    assert "There was." in rewriter.calls[0].prompt
-    assert (result["retrieved"], result["chat_history"], result["year"]) == (PASSAGES, HISTORY, 1907)
-
-
-@every_mode
-async def test_a_history_aware_retriever_without_a_history_asks_the_question_itself(mode: str) -> None:
-    retriever = ListRetriever()
-    prompt = ChatPromptTemplate([MessagesPlaceholder("chat_history"), ("human", "{input}")])
-    chain = a_chain(retriever=create_history_aware_retriever(ScriptedModel(), retriever, prompt))
-    assert (await ask(chain, QUESTION, mode))["answer"] == FOUND
-    assert retriever.queries == [QUESTION]
-
-
-@every_mode
-async def test_the_history_stands_before_the_question_in_both_prompts(mode: str) -> None:
-    chain = a_chain()
-    await ask(chain, INPUTS, mode)
-    for call in chain.llm.calls:
-        assert call.messages[:2] == HISTORY
-        assert QUESTION in str(call.messages[-1].text)
+    for given, asked in ((INPUTS, "Who chaired the May meeting?"), ({"input": QUESTION}, QUESTION)):
+        rewriter, retriever = ScriptedModel(draft=("Who chaired", " the May meeting?")), ListRetriever()
+        chain = a_chain(("Mr Lin.",), retriever=create_history_aware_retriever(rewriter, retriever, prompt))
+        result = await ask(chain, given, mode)
+        assert (retriever.queries, result["retrieved"]) == ([asked], PASSAGES)
+        assert {key: result[key] for key in given} == given
+        assert all("There was." in call.prompt for call in rewriter.calls)
 
 
 @every_mode
 async def test_extra_inputs_reach_prompts_documents_and_output(mode: str) -> None:
     seen: list[Any] = []
-    prompt = ChatPromptTemplate.from_template("{context}\n{input} In {year}?")
-    chain = a_chain(
-        rag_prompt=prompt, long_context_prompt=prompt, documents=lambda given: seen.append(given) or DOCUMENTS
-    )
-    result = await ask(chain, INPUTS, mode)
-    assert all(call.prompt.endswith("In 1907?") for call in chain.llm.calls)
-    assert seen == [{**INPUTS, "retrieved": PASSAGES}]
-    assert {key: result[key] for key in INPUTS} == INPUTS
+    prompt = ChatPromptTemplate([MessagesPlaceholder("chat_history"), ("human", "{context}\n{input} In {year}?")])
+    own = {"rag_prompt": prompt, "long_context_prompt": prompt}
+    for fields, ending in ((own, "In 1907?"), ({}, "")):
+        seen.clear()
+        chain = a_chain(**fields, documents=lambda given: seen.append(given) or DOCUMENTS)
+        result = await ask(chain, INPUTS, mode)
+        for call in chain.llm.calls:
+            assert (call.messages[:2], call.prompt.endswith(ending)) == (HISTORY, True)
+            assert QUESTION in str(call.messages[-1].text)
+        assert seen == [{**INPUTS, "retrieved": PASSAGES}]
+        assert {key: result[key] for key in INPUTS} == INPUTS

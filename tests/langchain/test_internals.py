@@ -26,7 +26,7 @@ def test_a_model_that_does_not_say_its_name_has_none(monkeypatch: pytest.MonkeyP
     assert name_of(ScriptedModel(label="gpt-4o")) == PricedModel()
 
 
-def test_a_model_that_does_not_say_whether_it_streams_is_asked_for_whole_replies(
+def test_streaming_that_is_unknown(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert internals.streams_whole(ScriptedModel(), {"stream": True}, manager=None, awaited=False)
@@ -50,7 +50,7 @@ def test_a_retry_that_is_elsewhere_is_not_recognised(monkeypatch: pytest.MonkeyP
     assert not internals.is_retry(retrying)
 
 
-def test_a_chroma_that_does_not_show_its_collection_is_told_from_others_by_itself(
+def test_chroma_without_its_collection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     first, second = store_with("chroma"), store_with("chroma")

@@ -108,38 +108,25 @@ async def answered(agent: Any, awaited: bool, text: str = QUESTION, **config: An
 
 
 @MODES
-async def test_a_draft_that_answers_is_the_answer(store: Any, awaited: bool) -> None:
-    agent, model = agent_of(store, {"draft": "Nets."})
-    state = await answered(agent, awaited)
-    assert [message.text for message in state["messages"]] == [QUESTION, "Nets."]
-    assert (state["selfroute"]["route"], state["selfroute"]["answerable"]) == ("rag", True)
-    assert state["selfroute"]["usage"]["total_tokens"] == 105
-    assert len(model.prompts) == 1
-    assert QUESTION in model.prompts[0][-1].text
-
-
-@MODES
-async def test_after_a_decline_the_documents_are_read_and_the_draft_is_nowhere(store: Any, awaited: bool) -> None:
-    agent, model = agent_of(store, {"draft": DRAFT, "whole": WHOLE})
-    state = await answered(agent, awaited)
-    assert [message.text for message in state["messages"]] == [QUESTION, WHOLE]
-    assert state["selfroute"]["route"] == "long_context"
-    assert state["selfroute"]["sources"] == ["crane.md"]
-    assert (state["selfroute"]["usage"]["total_tokens"], len(model.prompts)) == (210, 2)
-    assert DRAFT not in str(state["messages"])
-
-
-@MODES
 @pytest.mark.parametrize(
-    ("draft", "shown"), [("Nets.", "Nets."), (DRAFT, WHOLE), ("20 10\nunanswerable", "unanswerable")]
+    ("draft", "shown", "options"),
+    [
+        ("Nets.", "Nets.", {}),
+        (DRAFT, WHOLE, {}),
+        ("20 10\nunanswerable", "unanswerable", {"answerability": "graded", "stop_below": 30}),
+    ],
 )
-async def test_a_stream_shows_the_answer_once_and_nothing_of_a_declined_draft(
-    store: Any, awaited: bool, draft: str, shown: str
+async def test_middleware_shows_no_declined_draft(
+    store: Any, awaited: bool, draft: str, shown: str, options: Any
 ) -> None:
-    graded = draft.startswith("20")
-    agent, _ = agent_of(
-        store, {"draft": draft, "whole": WHOLE}, **({"answerability": "graded", "stop_below": 30} if graded else {})
-    )
+    agent, model = agent_of(store, {"draft": draft, "whole": WHOLE}, **options)
+    state = await answered(agent, awaited)
+    assert [message.text for message in state["messages"]] == [QUESTION, shown]
+    report, asked = state["selfroute"], 1 + (shown == WHOLE)
+    assert (report["route"], report["answerable"]) == (("rag", "long_context")[asked - 1], not options)
+    assert report["sources"] == (["crane.md"] if asked == 2 else report["sources"])
+    assert (report["usage"]["total_tokens"], len(model.prompts)) == (105 * asked, asked)
+    assert QUESTION in model.prompts[0][-1].text
     given = {"messages": [("user", QUESTION)]}
     if awaited:
         pieces = [piece async for piece, _ in agent.astream(given, stream_mode="messages")]
@@ -150,7 +137,7 @@ async def test_a_stream_shows_the_answer_once_and_nothing_of_a_declined_draft(
     assert (len(told) > 1) == (shown == WHOLE)
     updates = list(agent.stream(given, stream_mode="updates"))
     assert any("selfroute" in (one or {}) for update in updates for one in update.values())
-    assert not graded or "20 10" not in str(updates)
+    assert not options or "20 10" not in str(updates)
 
 
 @tool
@@ -160,7 +147,7 @@ def clock() -> str:
 
 
 @MODES
-async def test_a_conversation_goes_on_with_its_history_and_without_the_passages(store: Any, awaited: bool) -> None:
+async def test_middleware_keeps_the_history(store: Any, awaited: bool) -> None:
     agent, model = agent_of(store, {"draft": "Nets."}, checkpointer=InMemorySaver())
     config = {"configurable": {"thread_id": "1"}}
     await answered(agent, awaited, **config)
@@ -217,7 +204,7 @@ async def test_a_model_that_fails_fails_the_agent(store: Any) -> None:
 
 
 @MODES
-async def test_through_a_providers_client_usage_is_the_servers_and_tools_stay_bound(store: Any, awaited: bool) -> None:
+async def test_middleware_over_a_provider_s_client(store: Any, awaited: bool) -> None:
     def reply(request: Request) -> Reply:
         return Reply(DRAFT if request.body["messages"][-1]["content"].startswith("Passages") else WHOLE)
 
@@ -292,7 +279,7 @@ async def test_middleware_counts_a_reply_that_calls_a_tool(
 
 
 @MODES
-async def test_middleware_keeps_the_passages_until_the_question_is_answered(store: Any, awaited: bool) -> None:
+async def test_middleware_keeps_the_passages(store: Any, awaited: bool) -> None:
     replies = {"draft": CALLS, "draft, told": DRAFT, "whole, told": WHOLE}
     agent, model = agent_of(store, replies, [clock], priced_as="openai:gpt-4o-mini")
     state = await answered(agent, awaited)
@@ -309,7 +296,7 @@ async def test_middleware_keeps_the_passages_until_the_question_is_answered(stor
 
 
 @MODES
-async def test_middleware_makes_no_second_draft_after_a_tool_of_the_documents(store: Any, awaited: bool) -> None:
+async def test_middleware_makes_no_second_draft(store: Any, awaited: bool) -> None:
     replies = {"draft": DRAFT, "whole": CALLS, "whole, told": WHOLE}
     agent, model = agent_of(store, replies, [clock])
     state = await answered(agent, awaited)
@@ -326,9 +313,7 @@ async def test_middleware_makes_no_second_draft_after_a_tool_of_the_documents(st
 
 @MODES
 @pytest.mark.parametrize(("name", "text"), [("another", QUESTION), ("q", "And what else?")])
-async def test_middleware_takes_nothing_over_from_another_question(
-    store: Any, awaited: bool, name: str, text: str
-) -> None:
+async def test_middleware_takes_nothing_over(store: Any, awaited: bool, name: str, text: str) -> None:
     replies = {"draft": DRAFT, "whole": CALLS, "draft, told": "Nets."}
     model = Scripted(replies=replies, prompts=[])
     reading = SelfRouteMiddleware.from_vectorstore(store)
@@ -351,7 +336,7 @@ async def test_middleware_takes_nothing_over_from_another_question(
 
 
 @MODES
-async def test_middleware_reports_on_the_turn_at_hand_or_on_none(store: Any, awaited: bool) -> None:
+async def test_middleware_reports_on_this_turn(store: Any, awaited: bool) -> None:
     @before_model(can_jump_to=["end"])
     def guard(state: Any, runtime: Any) -> Any:
         return {"messages": [AIMessage("No.")], "jump_to": "end"} if state["messages"][-1].text == "Stop?" else None
@@ -497,7 +482,7 @@ async def test_middleware_raises_that_an_answer_cannot_be_parsed(store: Any, awa
 
 
 @MODES
-async def test_middleware_takes_a_structured_response_in_a_tool_call_for_the_answer(store: Any, awaited: bool) -> None:
+async def test_middleware_reads_a_structured_tool_call(store: Any, awaited: bool) -> None:
     called = AIMessage("", tool_calls=[{"name": "Lift", "args": {"lifts": "nets"}, "id": "1"}])
     wrong = AIMessage("", tool_calls=[{"name": "Lift", "args": {}, "id": "1"}])
     for replies, asked in [({"draft": called}, 1), ({"draft": wrong, "draft, told": called}, 2)]:

@@ -58,7 +58,6 @@ def test_a_prompt_that_is_changed_in_place_is_that_of_one_chain(field: str) -> N
 
 
 PROMPTS = {
-    "chat": ChatPromptTemplate([("system", "Custom. {context}"), ("human", "{input} or {refusal}")]),
     "history": ChatPromptTemplate(
         [("system", "Custom. {context}"), MessagesPlaceholder("chat_history", optional=True), ("human", "{input}")]
     ),
@@ -70,7 +69,7 @@ PROMPTS = {
 @pytest.mark.parametrize("mode", FAR_APART)
 @pytest.mark.parametrize("name", PROMPTS)
 @each_prompt
-async def test_prompts_of_the_user_are_used_in_the_step_they_are_for(field: str, name: str, mode: str) -> None:
+async def test_prompt_is_used_in_its_step(field: str, name: str, mode: str) -> None:
     chain, step = a_chain(**{field: PROMPTS[name]}), STEPS.index(field)
     given = {"input": QUESTION, "chat_history": [AIMessage("There {was}.")], "more": "{more}"}
     result = await ask(chain, given, mode)
@@ -118,14 +117,6 @@ async def test_the_config_of_a_call_chooses_the_prompt_and_that_is_no_run(mode: 
     ] == steps
 
 
-@every_mode
-async def test_the_config_of_a_call_changes_a_prompt(mode: str) -> None:
-    chain = a_chain(rag_prompt=PLAIN.configurable_fields(template=WORDS))
-    config: RunnableConfig = {"configurable": {"words": "Changed. {input} {context}"}}
-    assert (await ask(chain, QUESTION, mode, config))["answer"] == FOUND
-    assert chain.llm.calls[0].prompt.startswith("Changed.")
-
-
 async def _later(words: dict[str, Any]) -> Any:
     return [HumanMessage(f"Later. {words['context']}")]
 
@@ -135,7 +126,6 @@ MADE = {
     "text": RunnableLambda(lambda words: f"Text. {words['context']}"),
     "messages": RunnableLambda(lambda words: [HumanMessage(f"Messages. {words['context']}")]),
     "a sequence": RunnableLambda(lambda words: {**words, "input": "Sequence."}) | OTHER,
-    "a binding": OTHER.with_config(tags=["x"]),
     "only async": RunnableLambda(lambda _: (_ for _ in ()).throw(AssertionError), afunc=_later),
 }
 
@@ -149,11 +139,12 @@ async def test_a_runnable_makes_the_prompt(mode: str, name: str) -> None:
     assert chain.llm.steps == ["rag", "long_context"]
 
 
-@pytest.mark.parametrize("found", [None, 7, [1], {"context": "x"}], ids=repr)
 @every_mode
-async def test_what_is_no_prompt_is_said(mode: str, found: Any) -> None:
-    with pytest.raises(ReplyError, match="rag_prompt and long_context_prompt must return a prompt"):
-        await ask(a_chain(rag_prompt=RunnableLambda(lambda _: found)), QUESTION, mode)
+async def test_runnable_that_makes_no_prompt_is_refused(mode: str) -> None:
+    for found in (None, 7, [1], {"context": "x"}):
+        made = RunnableLambda(lambda _, found=found: found)
+        with pytest.raises(ReplyError, match="rag_prompt and long_context_prompt must return a prompt"):
+            await ask(a_chain(rag_prompt=made), QUESTION, mode)
 
 
 class LengthFinishReasonError(Exception):
@@ -161,7 +152,7 @@ class LengthFinishReasonError(Exception):
 
 
 @every_mode
-async def test_an_error_of_a_prompt_that_asks_a_model_is_not_taken_for_the_end_of_the_reply(mode: str) -> None:
+async def test_prompt_that_raises_is_no_reply(mode: str) -> None:
     def rewriting(_: Any) -> str:
         raise LengthFinishReasonError
 
@@ -172,7 +163,7 @@ async def test_an_error_of_a_prompt_that_asks_a_model_is_not_taken_for_the_end_o
 
 
 @every_mode
-async def test_what_the_draft_heard_of_a_long_prompt_is_not_said_of_the_next_step(mode: str) -> None:
+async def test_too_long_is_of_its_own_step(mode: str) -> None:
     refuses = ScriptedModel(failures={"rag": [ContextOverflowError("too long")]})
     drafts = refuses.with_fallbacks([ScriptedModel(draft=("unanswerable",))])
     asked: list[Any] = []
@@ -197,13 +188,11 @@ HIDING = {
 
 
 @each_prompt
-@pytest.mark.parametrize("name", HIDING)
-def test_a_prompt_that_would_hide_the_context_is_refused_at_once(name: str, field: str) -> None:
-    with pytest.raises(ConfigurationError, match=f"{field} must have the variable {{context}}"):
-        a_chain(**{field: HIDING[name]})
-
-
-def test_a_prompt_that_turns_out_to_hide_the_context_is_refused() -> None:
+def test_prompt_that_hides_the_context_is_refused(field: str) -> None:
+    """At once, or in the call that chooses it."""
+    for hiding in HIDING.values():
+        with pytest.raises(ConfigurationError, match=f"{field} must have the variable {{context}}"):
+            a_chain(**{field: hiding})
     nested = OTHER.configurable_alternatives(CHOICE, nested=lambda: LACKING)
     for name, made in (("lacking", lambda: LACKING), ("nested", nested)):
         chain = a_chain(rag_prompt=_alternatives(**{name: made}))
@@ -220,7 +209,7 @@ NUMBERLESS = {
 
 
 @pytest.mark.parametrize("name", NUMBERLESS)
-def test_a_prompt_that_asks_for_no_numbers_is_refused_where_they_are_needed(name: str) -> None:
+def test_prompt_without_numbers_is_refused(name: str) -> None:
     with pytest.raises(ConfigurationError, match="rag_prompt that asks for two numbers from 0 to 100"):
         a_chain(rag_prompt=NUMBERLESS[name](OWN), **GRADED)
     assert a_chain(rag_prompt=NUMBERLESS[name](f"Two numbers from 0 to 100 first. {OWN}"), **GRADED)

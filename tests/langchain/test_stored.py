@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,6 @@ import pytest
 from langchain_classic.retrievers import ParentDocumentRetriever
 from langchain_classic.storage import LocalFileStore, create_kv_docstore
 from langchain_core.documents import Document
-from langchain_core.runnables import ConfigurableField
 from langchain_core.stores import InMemoryByteStore, InMemoryStore
 from langchain_core.vectorstores import InMemoryVectorStore
 
@@ -89,15 +87,6 @@ async def test_rows_without_text_or_metadata_are_passed_over() -> None:
     assert StoredDocuments(memory)({"input": QUESTION, "retrieved": passage})[0].page_content == TEXT
 
 
-async def test_a_store_that_does_not_tell_ids_for_less_is_read_each_time() -> None:
-    store = store_with("memory")
-    ids = store.add_documents(chunks_of(TEXT, source="ash.md"))
-    chain = SelfRouteChain.from_vectorstore(store, a_model(), k=1)
-    assert (await read_by(chain))[0].page_content == TEXT
-    store.store[ids[5]]["text"] = "Paragraph 5 is void."
-    assert "Paragraph 5 is void." in (await read_by(chain))[0].page_content
-
-
 # Originals
 
 
@@ -112,9 +101,7 @@ def _parents(kind: str, docstore: Any, **fields: Any) -> ParentDocumentRetriever
 @every_mode
 @every_kind
 @pytest.mark.parametrize("docstore", ["in memory", "in files"])
-async def test_child_passages_lead_to_the_originals_of_a_parent_retriever(
-    kind: str, docstore: str, mode: str, tmp_path: Path
-) -> None:
+async def test_children_lead_to_their_parents(kind: str, docstore: str, mode: str, tmp_path: Path) -> None:
     indexer = _parents(
         kind, InMemoryStore() if docstore == "in memory" else create_kv_docstore(LocalFileStore(tmp_path))
     )
@@ -125,20 +112,10 @@ async def test_child_passages_lead_to_the_originals_of_a_parent_retriever(
     assert [document.metadata["selfroute"] for document in read] == [ORIGINAL] * 2
 
 
-@every_kind
-async def test_parts_of_a_document_that_count_from_zero_each_are_not_called_exact(kind: str) -> None:
-    retriever = _parents(kind, InMemoryStore(), parent_splitter=splitter(300))
-    for document in await read_by(chain_on(retriever.vectorstore, StoredDocuments(retriever.vectorstore))):
-        exact = document.page_content.split() == text_of(document.metadata["source"]).split()
-        assert exact or document.metadata["selfroute"]["method"] == "order" or document.metadata["selfroute"]["gaps"]
-
-
-@pytest.mark.parametrize(
-    "docstore", [{}, [], "folder", InMemoryVectorStore(EMBEDDING)], ids=lambda it: type(it).__name__
-)
-def test_what_can_be_no_docstore_is_refused_at_once(docstore: Any) -> None:
-    with pytest.raises(ConfigurationError, match="docstore must be"):
-        SelfRouteChain.from_vectorstore(store_with("memory"), a_model(), docstore=docstore)
+def test_what_can_be_no_docstore_is_refused_at_once() -> None:
+    for docstore in ({}, [], "folder", InMemoryVectorStore(EMBEDDING)):
+        with pytest.raises(ConfigurationError, match="docstore must be"):
+            SelfRouteChain.from_vectorstore(store_with("memory"), a_model(), docstore=docstore)  # type: ignore[arg-type]
 
 
 async def test_a_docstore_of_something_else_is_told() -> None:
@@ -149,42 +126,17 @@ async def test_a_docstore_of_something_else_is_told() -> None:
         await read_by(SelfRouteChain.from_vectorstore(store, a_model(), docstore=docstore))
 
 
-# fetch
-
-RETURNS: dict[str, Callable[[Document], dict[str, Any]]] = {
-    "without ids": lambda chunk: chunk.metadata,
-    "only offsets": lambda chunk: {"start_index": chunk.metadata["start_index"]},
-}
-
-
-@pytest.mark.parametrize("name", RETURNS)
-async def test_fetch_is_given_key_source_and_filter_and_may_leave_out_metadata(name: str) -> None:
-    asked: list[Any] = []
+async def test_fetch_is_given_key_source_and_filter() -> None:
     condition = lambda metadata: metadata["source"] == "ash.md"  # noqa: E731
     shelf = Shelf(chunks_of(TEXT, source="ash.md"))
+    asked: list[Any] = []
 
     def fetch(*given: Any) -> list[Document]:
         asked.append(given)
-        return [Document(chunk.page_content, metadata=RETURNS[name](chunk)) for chunk in shelf.fetch(*given)]
+        starts = [{"start_index": one.metadata["start_index"]} for one in shelf.fetch(*given)]
+        return [Document(one.page_content, metadata=at) for one, at in zip(shelf.fetch(*given), starts, strict=True)]
 
     for fields in ({"filter": condition}, {}):
         (document,) = await read_by(SelfRouteChain.from_vectorstore(shelf, a_model(), fetch=fetch, **fields))
         assert (document.page_content, document.metadata["selfroute"]) == (TEXT, whole(9))
     assert asked == [("source", "ash.md", condition), ("source", "ash.md", None)]
-
-
-# Among the other parts
-
-
-@every_mode
-async def test_fields_and_documents_may_be_configured_per_call(mode: str) -> None:
-    store, other = (store_with("memory", chunks_of(text_of(owner), source=f"{owner}.md")) for owner in ("Ash", "Birch"))
-    chain = SelfRouteChain.from_vectorstore(store, a_model()).configurable_fields(
-        documents=ConfigurableField(id="documents"),
-        retriever=ConfigurableField(id="retriever"),
-        max_context_tokens=ConfigurableField(id="most"),
-    )
-    (document,) = await read_by(chain, mode, {"configurable": {"most": 20}})
-    assert document.metadata["selfroute"]["trimmed"] is True
-    there = {"documents": StoredDocuments(other), "retriever": other.as_retriever()}
-    assert (await read_by(chain, mode, {"configurable": there}))[0].page_content == text_of("Birch")

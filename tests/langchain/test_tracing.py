@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from langchain_core.documents import Document
 from langchain_core.exceptions import ContextOverflowError
-from langchain_core.runnables import RunnableLambda, RunnableParallel
+from langchain_core.runnables import RunnableLambda
 
 from both_parts import pipeline_for
 from langchain_parts import (
@@ -89,7 +89,7 @@ TREES: dict[str, tuple[Any, list[Any], list[str]]] = {  # a chain, its runs in o
 
 @every_mode
 @pytest.mark.parametrize("name", TREES)
-async def test_the_tree_of_runs_shows_the_steps_that_ran_and_where_it_failed(name: str, mode: str) -> None:
+async def test_tree_of_runs_shows_the_steps_and_where_it_failed(name: str, mode: str) -> None:
     chain, expected, failed = TREES[name]
     root = (await trace(chain(), mode)).root
     assert outline(root) == {"SelfRouteChain": expected}
@@ -98,26 +98,17 @@ async def test_the_tree_of_runs_shows_the_steps_that_ran_and_where_it_failed(nam
     assert [run.name for run in root.children if run.error] == failed
 
 
-@every_mode
-async def test_the_run_is_named_as_configured_and_sits_below_its_caller(mode: str) -> None:
-    tracer = await trace(RunnableParallel(a=a_chain().with_config(run_name="minutes")), mode)
-    assert [outline(run) for run in tracer.root.children] == [{"minutes": DECLINED_TREE}]
-
-
 DRESSED: dict[str, Any] = {
     "plain": lambda model: model,
-    "retry": lambda model: model.with_retry(),
     "fallbacks": lambda model: ScriptedModel(failures={"rag": [OSError()], "long_context": [OSError()]}).with_fallbacks(
         [model]
     ),
-    "bind": lambda model: model.bind(stop=["\n"]),
-    "config": lambda model: model.with_config(tags=["mine"]),
 }
 
 
 @every_mode
 @pytest.mark.parametrize("name", DRESSED)
-async def test_every_model_run_bears_the_tag_of_its_step_and_those_of_the_caller(name: str, mode: str) -> None:
+async def test_runs_bear_their_tags(name: str, mode: str) -> None:
     model = ScriptedModel(draft=("unanswerable",), final=FINAL)
     tracer = await trace(a_chain(llm=DRESSED[name](model)), mode, tags=["yours"], metadata={"tenant": 7})
     runs = all_of(tracer.root)
@@ -133,9 +124,7 @@ async def test_every_model_run_bears_the_tag_of_its_step_and_those_of_the_caller
 
 @every_mode
 @pytest.mark.parametrize("max_context_tokens", [None, 20], ids=["whole", "trimmed"])
-async def test_reading_records_no_text_and_the_root_what_went_in_and_came_out(
-    max_context_tokens: int | None, mode: str
-) -> None:
+async def test_reading_records_no_text(max_context_tokens: int | None, mode: str) -> None:
     secret = [Document("The whole minutes. " + "Secret word. " * 50, metadata={"source": "May"})]
     chain = a_chain(documents=lambda _: secret, max_context_tokens=max_context_tokens)
     root = (await trace(chain, mode, {"input": QUESTION})).root
@@ -148,13 +137,6 @@ async def test_reading_records_no_text_and_the_root_what_went_in_and_came_out(
     assert told.get("trimmed", False) is (max_context_tokens is not None)
     outputs = (root.outputs["answer"], root.outputs["route"])
     assert (root.inputs, outputs) == ({"input": QUESTION}, (FOUND, "long_context"))
-
-
-async def test_reading_sections_records_where_they_stand() -> None:
-    root = (await trace(steered("a second reading that declines"), "invoke")).root
-    first = next(run for run in root.children if run.name == READ)
-    assert {one["method"] for one in first.outputs["documents"]} == {"sections"}
-    assert QUESTION not in str(first.outputs)
 
 
 async def _aload(given: Any) -> list[Document]:
@@ -219,19 +201,6 @@ async def test_events_show_the_steps_the_decision_and_the_chunks(scenario: Steer
     assert "".join(map(str, said)).endswith("".join(scenario.final or ()))
     shown = [event["data"]["chunk"] for event in events if event["event"] == "on_chain_stream"]
     assert "".join(part.get("answer", "") for part in shown) == scenario.answer
-
-
-@pytest.mark.parametrize("mode", ["batch", "abatch"])
-@one_of_each
-async def test_each_question_of_a_batch_ends_as_alone_and_has_a_tree(scenario: Steered, mode: str) -> None:
-    tracer, one = TreeTracer(), pipeline_for("langchain invoke", scenario)
-    questions, config = ["a", {"input": "b"}, "c"], {"callbacks": [tracer]}
-    call = getattr(one.asked, mode)(questions, config)
-    for result in await call if mode == "abatch" else call:
-        scenario.check((result["answer"], result["route"], result["answerable"]), result["decision"])
-    assert sorted(run.inputs["input"] for run in tracer.roots) == ["a", "b", "c"]
-    assert len(tracer.events) >= 3
-    assert tracer.open_runs == []
 
 
 @every_mode

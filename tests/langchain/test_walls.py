@@ -281,9 +281,7 @@ UNSEEN: dict[str, Callable[[InLangChain], Any]] = {
 @both_modes
 @every_kind
 @pytest.mark.parametrize("name", UNSEEN)
-async def test_what_cannot_be_seen_is_refused_unless_all_chunks_are_alike_or_it_is_said_what_is_hidden(
-    kind: str, name: str, mode: str
-) -> None:
+async def test_unseen_filter_is_refused(kind: str, name: str, mode: str) -> None:
     home, other = _shared(kind), _apart(kind)
     for _ in range(2):
         await refuses(home.pipeline(UNSEEN[name](home)), mode, "in tenant")
@@ -298,7 +296,7 @@ async def test_what_cannot_be_seen_is_refused_unless_all_chunks_are_alike_or_it_
 @pytest.mark.parametrize(
     "search", [{"where_document": {"$contains": MINE}}, {"ids": []}, {"namespace": "ash"}, {"tenant": MINE}]
 )
-async def test_search_arguments_that_may_hide_something_are_refused_at_once(search: Any, mode: str) -> None:
+async def test_search_arguments_may_hide_something(search: Any, mode: str) -> None:
     home = _shared("chroma")
     search = {"ids": home.ids[:1]} if "ids" in search else search
     home.pipeline(home.search(fetch_k=3, lambda_mult=0.5, score_threshold=0.1, where_document=None))  # hide nothing
@@ -382,7 +380,7 @@ class Odd:
     __hash__ = None  # type: ignore[assignment]
 
 
-async def test_a_filter_that_makes_another_filter_out_of_a_comparison_is_not_taken_for_the_same() -> None:
+async def test_filter_with_an_odd_equality() -> None:
     home = _shared("memory")
     mine, theirs = (home.search(filter=Odd(tenant), k=2) for tenant in (MINE, OTHER))
     await refuses(home.pipeline(ensemble(mine, theirs.bind(filter=Odd(MINE)))))
@@ -392,7 +390,7 @@ async def test_a_filter_that_makes_another_filter_out_of_a_comparison_is_not_tak
     await refuses(home.pipeline(mine, documents), match="that the filter lets through", error=LookupError)
 
 
-async def test_a_filter_of_another_kind_of_store_is_refused_and_fetch_takes_one_filter() -> None:
+async def test_filter_of_another_store_is_refused() -> None:
     index, home = house("langchain memory", of(MINE)), house("langchain chroma", of(MINE))
     for documents in (home.documents(), home.documents(ITS_OWN)):
         await refuses(home.pipeline(index.search(ITS_OWN), documents), match="Chroma takes a dict as filter")
@@ -418,7 +416,7 @@ async def test_another_store_that_is_chosen_for_a_call_is_not_read(kind: str, mo
 
 @both_modes
 @every_kind
-async def test_a_passage_with_the_same_words_and_another_id_vouches_for_nothing(kind: str, mode: str) -> None:
+async def test_passage_of_another_id_vouches_for_nothing(kind: str, mode: str) -> None:
     preamble = "All doors are shut at nine.\n\n"
     mine, other = (house(f"langchain {kind}", cut(preamble + text_of(owner), size=30)) for owner in (MINE, OTHER))
     passages = mine.found(mine.search(k=1), preamble.strip())
@@ -431,7 +429,7 @@ async def test_a_passage_with_the_same_words_and_another_id_vouches_for_nothing(
 
 
 @both_modes
-async def test_one_object_over_a_collection_for_each_tenant_keeps_their_texts_apart(mode: str) -> None:
+async def test_store_with_a_collection_for_each_tenant(mode: str) -> None:
     """Even where ids, names and the retrieved passage are the same."""
     houses = {}
     for owner in (MINE, OTHER):
@@ -469,7 +467,7 @@ class OwnParents(ParentDocumentRetriever):
 
 @both_modes
 @every_kind
-async def test_a_parent_retriever_that_is_derived_or_bound_is_not_seen_through(kind: str, mode: str) -> None:
+async def test_parents_derived_or_bound_are_unseen(kind: str, mode: str) -> None:
     home = house(f"langchain {kind}")
     bound = _parents(home, ITS_OWN).bind(filter=home.filter(THEIRS))
     await refuses(home.pipeline(bound), mode)

@@ -63,9 +63,7 @@ AT_LEAST: dict[str, Callable[[Any, Any], Any]] = {
 @every_kind
 @pytest.mark.parametrize("name", AT_LEAST)
 @pytest.mark.parametrize("declared", [None, NOTHING_HIDDEN], ids=["nothing", "none hidden"])
-async def test_the_filter_inside_holds_also_where_more_may_be_hidden(
-    name: str, kind: str, declared: Any, mode: str
-) -> None:
+async def test_filter_inside_holds_at_least(name: str, kind: str, declared: Any, mode: str) -> None:
     home = shared(f"langchain {kind}")
     await reads(home.pipeline(AT_LEAST[name](home, home.search(ITS_OWN)), home.documents(declared)), mode)
 
@@ -76,7 +74,7 @@ def _own_chain(given: Any) -> StructuredQuery:
 
 
 @both_modes
-async def test_a_chain_of_the_users_own_that_writes_queries_may_hide_something(mode: str) -> None:
+async def test_own_query_chain_may_hide_something(mode: str) -> None:
     home = shared("langchain chroma")
     asking = asking_itself(Shelves("chroma"), home.store, query_constructor=RunnableLambda(_own_chain))
     await refuses(home.pipeline(asking), mode, "in tenant")
@@ -138,7 +136,7 @@ async def test_originals_without_a_source_are_documents_themselves(kind: str, mo
         await home.pipeline().ask(mode)
 
 
-async def test_a_chunk_without_an_original_is_not_read_behind_a_retriever_of_originals() -> None:
+async def test_chunk_without_original_is_not_read() -> None:
     retriever, home = _summaries("memory")
     about = {"source": "handbook", "tenant": MINE}
     loose = [Document("Loose.", metadata=about), Document("Loose.", metadata={**about, "doc_id": None})]
@@ -147,7 +145,7 @@ async def test_a_chunk_without_an_original_is_not_read_behind_a_retriever_of_ori
 
 
 @every_kind
-async def test_an_original_that_is_gone_or_not_named_is_an_error_that_says_so(kind: str) -> None:
+async def test_original_that_is_gone_is_named(kind: str) -> None:
     retriever, home = _summaries(kind)
     retriever.docstore.mdelete(["id1"])
     with pytest.raises(LookupError, match=r"docstore does not hold 'id1'.*'handbook'.*index the document again"):
@@ -178,7 +176,7 @@ async def test_an_original_is_read_only_if_a_chunk_of_it_can_be_seen(kind: str, 
 
 @both_modes
 @every_kind
-async def test_an_original_is_not_read_if_a_declared_filter_hides_a_chunk_of_it(kind: str, mode: str) -> None:
+async def test_original_with_a_hidden_chunk(kind: str, mode: str) -> None:
     originals = Shelves(kind).chunks()
     for original in originals:
         original.metadata["secret"] = 0
@@ -190,14 +188,14 @@ async def test_an_original_is_not_read_if_a_declared_filter_hides_a_chunk_of_it(
 
 
 @both_modes
-async def test_a_docstore_that_names_documents_by_source_comes_before_the_originals(mode: str) -> None:
+async def test_docstore_goes_before_originals(mode: str) -> None:
     all_of_it = InMemoryStore()
     all_of_it.mset([("handbook", Document("All of it.", metadata={"source": "handbook"}))])
     retriever, home = _summaries("memory")
     assert (await home.pipeline(retriever, home.documents(docstore=all_of_it)).ask(mode)).texts == ["All of it."]
 
 
-def test_the_lengths_of_originals_become_known_as_those_of_other_documents() -> None:
+def test_lengths_of_originals() -> None:
     retriever, home = _summaries("memory")
     stored = StoredDocuments(home.store)
     read, by_chunks = stored.behind(retriever, {}), stored.behind(home.search(), {})
@@ -210,7 +208,7 @@ def test_the_lengths_of_originals_become_known_as_those_of_other_documents() -> 
 # What the models of a retriever write
 
 
-async def test_a_filter_that_a_model_writes_is_no_wall_and_the_fixed_one_stays_one() -> None:
+async def test_filter_of_a_model_is_no_wall() -> None:
     pytest.importorskip("lark")
     home = shared("langchain chroma")
     asking = asking_itself(Shelves("chroma", condition=ITS_OWN), home.store, f'eq(\\"tenant\\", \\"{OTHER}\\")')

@@ -47,11 +47,8 @@ TWICE: dict[str, Any] = {
     "documents": DOCUMENTS,
     "llm": ScriptedLLM(draft=("Another.",)),
     "long_context_llm": MODEL,
-    "rag_prompt": CUSTOM,
     "refusal": "PASS",
-    "max_context_tokens": 9,
     "streaming": True,
-    "answerability": "structured",
 }
 
 
@@ -80,9 +77,8 @@ async def test_the_model_of_the_settings_is_the_default(mode: str, monkeypatch: 
 
 
 @pytest.mark.parametrize("build", BUILDS)
-def test_a_callback_manager_is_set_on_all_parts_and_models_keep_theirs_if_none_is_given(
-    build: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_callback_manager_is_set_on_all_parts(build: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Models keep theirs if none is given."""
     default, manager, own = CallbackManager([]), CallbackManager([]), CallbackManager([])
     monkeypatch.setattr(Settings, "_callback_manager", default)
     for given in (None, manager):
@@ -93,17 +89,11 @@ def test_a_callback_manager_is_set_on_all_parts_and_models_keep_theirs_if_none_i
         assert engine.callback_manager is (given or default)
         assert all(part.callback_manager is (given or own) for part in (first, second))
         assert given is None or engine._response_synthesizer.callback_manager is given
-
-
-def test_a_synthesizer_hands_its_callback_manager_to_both_models_and_to_its_engine() -> None:
-    manager, first, second = CallbackManager([]), ScriptedLLM(draft=("unanswerable",)), ScriptedLLM(final=FINAL)
-    synthesizer = SelfRouteSynthesizer(
-        documents=DOCUMENTS, llm=first, long_context_llm=second, callback_manager=manager
-    )
-    assert all(part.callback_manager is manager for part in (first, second))
-    assert SelfRouteQueryEngine(ListRetriever(), synthesizer).callback_manager is manager
-    synthesizer.callback_manager = other = CallbackManager([])
-    assert all(part.callback_manager is other for part in (synthesizer, first, second))
+        synthesizer = SelfRouteSynthesizer(**parts)
+        assert all(part.callback_manager is (given or own) for part in (first, second))
+        assert given is None or SelfRouteQueryEngine(ListRetriever(), synthesizer).callback_manager is given
+        synthesizer.callback_manager = other = CallbackManager([])
+        assert all(part.callback_manager is other for part in (synthesizer, first, second))
 
 
 def _synthesizer(**fields: Any) -> SelfRouteSynthesizer:
@@ -153,7 +143,7 @@ def test_every_argument_of_the_constructor_can_be_set_later() -> None:
 
 
 @pytest.mark.parametrize("name", LATER)
-def test_what_is_set_later_counts_in_the_engines_and_what_cannot_work_is_refused_then(name: str) -> None:
+def test_option_set_later_counts(name: str) -> None:
     synthesizer = _synthesizer()
     engine = SelfRouteQueryEngine(ListRetriever(), synthesizer)
     value, wrong = LATER[name]

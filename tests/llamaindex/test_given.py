@@ -42,21 +42,6 @@ every_mode = pytest.mark.parametrize("mode", MODES)
 BUNDLE = QueryBundle(QUESTION)
 
 
-@every_mode
-@pytest.mark.parametrize("documents", [DOCUMENTS, lambda *_: DOCUMENTS], ids=["a list", "a callable"])
-async def test_what_a_reader_does_to_a_document_is_done_to_a_copy(documents: Any, mode: str) -> None:
-    before, engine = deepcopy(DOCUMENTS), an_engine(documents=documents, streaming=mode in STREAMS)
-    for _ in range(2):
-        asked = await ask(engine, QUESTION, mode)
-        assert asked.sources == [document.text for document in before]
-        for item in asked.source_nodes:
-            item.node.metadata["mine"] = True
-            item.node.metadata.pop("source")
-            item.node.excluded_llm_metadata_keys.clear()
-            item.node.set_content("changed")  # type: ignore[attr-defined]
-        assert before == DOCUMENTS
-
-
 class Best(BaseNodePostprocessor):
     """Keeps the best nodes, and what it was asked with."""
 
@@ -72,15 +57,17 @@ class Best(BaseNodePostprocessor):
 
 @every_mode
 @pytest.mark.parametrize("is_async", [False, True])
-async def test_a_callable_is_given_the_nodes_that_were_kept_and_the_query(is_async: bool, mode: str) -> None:
+async def test_callable_is_given_the_nodes_that_were_kept_and_the_query(is_async: bool, mode: str) -> None:
+    """The scores of the nodes that it returns are kept."""
     given: list[Any] = []
+    found = [NodeWithScore(node=document, score=score) for document, score in zip(DOCUMENTS, (0.7, 0.3), strict=True)]
 
-    def documents(nodes: list[NodeWithScore], query_bundle: QueryBundle) -> list[Document]:
+    def documents(nodes: list[NodeWithScore], query_bundle: QueryBundle) -> list[NodeWithScore]:
         given.append((list(nodes), query_bundle))
         nodes.clear()
-        return DOCUMENTS
+        return found
 
-    async def adocuments(nodes: list[NodeWithScore], query_bundle: QueryBundle) -> list[Document]:
+    async def adocuments(nodes: list[NodeWithScore], query_bundle: QueryBundle) -> list[NodeWithScore]:
         return documents(nodes, query_bundle)
 
     engine = an_engine(
@@ -90,16 +77,9 @@ async def test_a_callable_is_given_the_nodes_that_were_kept_and_the_query(is_asy
     asked = await ask(engine, query, mode)
     assert given == [(PASSAGES[:1], query)]
     assert asked.retrieved == ["passage-1"]
+    assert [item.score for item in asked.source_nodes] == [0.7, 0.3]
     assert all("a guess" not in call.prompt for call in model_of(engine).calls)
     assert engine.retriever.queries == [query]
-
-
-@every_mode
-async def test_a_callable_may_return_nodes_with_scores_and_they_are_kept(mode: str) -> None:
-    found = [NodeWithScore(node=document, score=score) for document, score in zip(DOCUMENTS, (0.7, 0.3), strict=True)]
-    asked = await ask(an_engine(documents=lambda *_: found, streaming=mode in STREAMS), QUESTION, mode)
-    assert [item.score for item in asked.source_nodes] == [0.7, 0.3]
-    assert asked.sources == [document.text for document in DOCUMENTS]
 
 
 NODE: dict[str, Any] = {
@@ -108,38 +88,33 @@ NODE: dict[str, Any] = {
     "metadata_template": "<{key}> {value}",
     "text_template": "[{metadata_str}]\n{content}",
 }
+SHOWN = "<file> minutes.txt\n<shelf> 7"
 
 
 @every_mode
-async def test_a_model_sees_of_a_node_what_the_host_shows_it(mode: str) -> None:
+async def test_prompt_shows_of_a_node_what_the_host_shows(mode: str) -> None:
     passage = NodeWithScore(node=TextNode(text="Tea was served.", **NODE))
     document = Document(text=f"{WHOLE} of May.", **NODE)
-    engine = an_engine(retriever=ListRetriever([passage]), documents=[document], streaming=mode in STREAMS)
-    await ask(engine, QUESTION, mode)
+    parts: dict[str, Any] = {"documents": [document], "streaming": mode in STREAMS}
+    plain = an_engine(retriever=ListRetriever([passage]), **parts)
+    await ask(plain, QUESTION, mode)
     reference = ScriptedLLM(draft=("Mr Lin.",))
     RetrieverQueryEngine(ListRetriever([passage]), CompactAndRefine(llm=reference)).query(QUESTION)
-    shown = "[<file> minutes.txt\n<shelf> 7]\nTea was served."
-    for call in (model_of(engine).calls[0], reference.calls[0]):
-        assert shown in call.prompt
-    assert f"[<file> minutes.txt\n<shelf> 7]\n{WHOLE} of May." in model_of(engine).calls[1].prompt
+    by = PromptTemplate("{file} | {metadata_str} | {content} | {secret}")
+    formatted = an_engine(retriever=ListRetriever([passage]), document_prompt=by, **parts)
+    await ask(formatted, QUESTION, mode)
+    for text, call, own in zip(
+        ("Tea was served.", document.text), model_of(plain).calls, model_of(formatted).calls, strict=True
+    ):
+        assert f"[{SHOWN}]\n{text}" in call.prompt
+        assert f"minutes.txt | {SHOWN} | {text}" in own.prompt
+        assert "for the index only" not in call.prompt + own.prompt
+    assert f"[{SHOWN}]\nTea was served." in reference.calls[0].prompt
 
 
 @every_mode
-async def test_a_document_prompt_may_show_the_metadata_that_are_for_the_model(mode: str) -> None:
-    engine = an_engine(
-        retriever=ListRetriever([NodeWithScore(node=TextNode(text="Tea was served.", **NODE))]),
-        documents=[Document(text=f"{WHOLE} of May.", **NODE)],
-        document_prompt=PromptTemplate("{file} | {metadata_str} | {content} | {secret}"),
-        streaming=mode in STREAMS,
-    )
-    await ask(engine, QUESTION, mode)
-    for call, text in zip(model_of(engine).calls, ("Tea was served.", f"{WHOLE} of May."), strict=True):
-        assert f"minutes.txt | <file> minutes.txt\n<shelf> 7 | {text}" in call.prompt
-        assert "for the index only" not in call.prompt
-
-
-@every_mode
-async def test_a_copy_of_a_document_is_otherwise_the_document(mode: str) -> None:
+@pytest.mark.parametrize("listed", [True, False], ids=["a list", "a callable"])
+async def test_sources_are_copies_that_are_otherwise_the_documents(listed: bool, mode: str) -> None:
     document = Document(
         text=f"{WHOLE} of May.",
         id_="May",
@@ -148,16 +123,23 @@ async def test_a_copy_of_a_document_is_otherwise_the_document(mode: str) -> None
         excluded_embed_metadata_keys=["shelf"],
         **NODE,
     )
-    (item,) = (await ask(an_engine(documents=[document], streaming=mode in STREAMS), QUESTION, mode)).source_nodes
-    copy = item.node
-    assert type(copy) is Document
-    assert copy is not document
-    assert item.text == item.get_text() == item.get_content() == document.text
-    for name in ("node_id", "text", "embedding", "relationships", "text_template", "metadata_template"):
-        assert getattr(copy, name) == getattr(document, name)
-    assert {key: value for key, value in copy.metadata.items() if key != "selfroute"} == document.metadata
-    for metadata_mode in (MetadataMode.LLM, MetadataMode.EMBED, MetadataMode.NONE):
-        assert copy.get_content(metadata_mode) == document.get_content(metadata_mode)
+    before = deepcopy(document)
+    engine = an_engine(documents=[document] if listed else lambda *_: [document], streaming=mode in STREAMS)
+    for _ in range(2):
+        (item,) = (await ask(engine, QUESTION, mode)).source_nodes
+        copy: Any = item.node
+        assert type(copy) is Document
+        assert item.text == item.get_text() == item.get_content() == document.text
+        for name in ("node_id", "text", "embedding", "relationships", "text_template", "metadata_template"):
+            assert getattr(copy, name) == getattr(document, name)
+        assert {key: value for key, value in copy.metadata.items() if key != "selfroute"} == document.metadata
+        for metadata_mode in (MetadataMode.LLM, MetadataMode.EMBED, MetadataMode.NONE):
+            assert copy.get_content(metadata_mode) == document.get_content(metadata_mode)
+        copy.metadata["mine"] = True
+        copy.metadata.pop("file")
+        copy.excluded_llm_metadata_keys.clear()
+        copy.set_content("changed")
+        assert document == before
 
 
 @every_mode
@@ -172,13 +154,7 @@ async def test_postprocessors_are_applied_as_in_the_host(mode: str) -> None:
         assert (asked.route, asked.retrieved) == (route, ["passage-1", "passage-2"][:k])
         assert best.asked == [BUNDLE]
         assert best.callback_manager is manager
-
-
-async def test_retrieve_and_aretrieve_apply_the_postprocessors() -> None:
-    engine = an_engine(node_postprocessors=[Best()])
-    assert engine.retrieve(BUNDLE) == await engine.aretrieve(BUNDLE) == PASSAGES[:1]
-    assert model_of(engine).calls == []
-    assert isinstance(engine.retriever, ListRetriever)
+        assert engine.retrieve(BUNDLE) == await engine.aretrieve(BUNDLE) == PASSAGES[:k]
 
 
 MORE = [NodeWithScore(node=TextNode(text="Read elsewhere.", id_="more"), score=0.1)]
@@ -187,7 +163,7 @@ MORE = [NodeWithScore(node=TextNode(text="Read elsewhere.", id_="more"), score=0
 @every_mode
 @pytest.mark.parametrize("more", [None, MORE, tuple(MORE)], ids=["none", "list", "tuple"])
 @pytest.mark.parametrize(("draft", "nodes"), [("unanswerable", PASSAGES), ("Mr Lin.", PASSAGES), (None, [])])
-async def test_nodes_can_be_synthesized_and_more_sources_named(
+async def test_synthesize_names_more_sources(
     draft: str | None, nodes: list[NodeWithScore], more: Any, mode: str
 ) -> None:
     engine = an_engine(draft and (draft,), streaming=mode in STREAMS)
@@ -215,7 +191,7 @@ async def test_nodes_can_be_synthesized_and_more_sources_named(
 
 
 @every_mode
-async def test_more_words_for_the_prompts_can_be_given_to_the_synthesizer(mode: str) -> None:
+async def test_synthesize_takes_more_words_for_the_prompts(mode: str) -> None:
     prompt = PromptTemplate("{style} {context_str} {query_str}")
     engine = an_engine(rag_prompt=prompt, long_context_prompt=prompt, streaming=mode in STREAMS)
     synthesizer = engine._response_synthesizer
@@ -227,7 +203,7 @@ async def test_more_words_for_the_prompts_can_be_given_to_the_synthesizer(mode: 
     assert [call.prompt[:9] for call in model_of(engine).calls] == ["In verse."] * 2
 
 
-async def test_the_host_s_lower_entry_answers_from_bare_texts() -> None:
+async def test_get_response_answers_from_bare_texts() -> None:
     texts = [item.node.get_content() for item in PASSAGES]
     synthesizer = an_engine()._response_synthesizer
     assert synthesizer.get_response(QUESTION, texts) == FOUND
@@ -241,50 +217,24 @@ class MinutesEngine(SelfRouteQueryEngine):
     """Somebody's own engine."""
 
 
-def test_with_retriever_keeps_all_but_the_retriever() -> None:
-    for kind in (SelfRouteQueryEngine, MinutesEngine):
-        best, manager = Best(), CallbackManager([])
-        engine = kind(
-            ListRetriever(),
-            documents=DOCUMENTS,
-            llm=ScriptedLLM(draft=("unanswerable",), final=FINAL),
-            node_postprocessors=[best],
-            callback_manager=manager,
-            refusal="unanswerable",
-        )
+@every_mode
+@pytest.mark.parametrize("kind", [SelfRouteQueryEngine, MinutesEngine])
+async def test_engine_is_made_alike_in_all_ways_and_keeps_its_class(kind: Any, mode: str) -> None:
+    best, manager, streaming = Best(), CallbackManager([]), mode in STREAMS
+    llm = ScriptedLLM(draft=("PASS",), final=FINAL)
+    parts: Any = {"documents": DOCUMENTS, "llm": llm, "refusal": "PASS", "streaming": streaming}
+    more: Any = {"node_postprocessors": [best], "callback_manager": manager}
+    made = SelfRouteSynthesizer(**parts, callback_manager=manager)
+    for engine in (
+        kind(ListRetriever(), **parts, **more),
+        kind.from_args(ListRetriever(), **parts, **more),
+        kind.from_args(ListRetriever(), response_synthesizer=made, **more),
+        kind(ListRetriever(), made, **more),
+    ):
         other = engine.with_retriever(retriever := ListRetriever(PASSAGES[1:]))
-        assert type(other) is kind
+        assert (type(engine), type(other)) == (kind, kind)
         assert (other.retriever, other._response_synthesizer) == (retriever, engine._response_synthesizer)
         assert (other._node_postprocessors, other.callback_manager) == ([best], manager)
-        assert other.query(QUESTION).metadata["retrieved"] == ["passage-2"]
-        assert engine.query(QUESTION).metadata["retrieved"] == ["passage-1"]
-
-
-@every_mode
-async def test_from_args_does_as_the_constructor_does_and_keeps_the_class(mode: str) -> None:
-    for kind in (SelfRouteQueryEngine, MinutesEngine):
-        llm = ScriptedLLM(draft=("PASS",), final=FINAL)
-        synthesizer = SelfRouteSynthesizer(documents=DOCUMENTS, llm=llm, refusal="PASS", streaming=mode in STREAMS)
-        for engine in (
-            kind.from_args(
-                ListRetriever(),
-                llm=llm,
-                documents=DOCUMENTS,
-                refusal="PASS",
-                node_postprocessors=[Best()],
-                streaming=mode in STREAMS,
-            ),
-            kind.from_args(ListRetriever(), response_synthesizer=synthesizer, node_postprocessors=[Best()]),
-            kind(ListRetriever(), synthesizer, node_postprocessors=[Best()]),
-        ):
-            assert type(engine) is kind
-            asked = await ask(engine, QUESTION, mode)
-            assert (asked.text, asked.retrieved) == (FOUND, ["passage-1"])
-
-
-def test_it_is_a_retriever_query_engine_with_all_that_one_has() -> None:
-    engine = an_engine()
-    assert isinstance(engine, RetrieverQueryEngine)
-    reference = RetrieverQueryEngine(ListRetriever(), CompactAndRefine(llm=ScriptedLLM()))
-    assert {name for name in dir(reference) if not name.startswith("_")} <= set(dir(engine))
-    assert set(vars(reference)) <= set(vars(engine))
+        for one, found in ((engine, "passage-1"), (other, "passage-2"), (engine, "passage-1")):
+            asked = await ask(one, QUESTION, mode)
+            assert (asked.text, asked.retrieved) == (FOUND, [found])

@@ -61,9 +61,7 @@ def _engine(**fields: Any) -> tuple[SelfRouteQueryEngine, Any]:
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_name_that_has_gone_is_said_with_the_versions_that_have_it(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_name_that_has_gone_is_said(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     engine, retriever = _engine(is_chat=name != "_get_prompt")
     internals.selects_nodes_as.cache_clear()
     nodes = retriever.retrieve(QUESTION)  # which needs most of them, too

@@ -36,7 +36,6 @@ PROMPTS = {
         "Custom. {passages} {question}",
         template_var_mappings={"context_str": "passages", "query_str": "question"},
     ),
-    "partial": PromptTemplate("{style} {context_str} {query_str}").partial_format(style="Custom."),
     "function": PromptTemplate("{style} {context_str} {query_str}", function_mappings={"style": lambda **_: "Custom."}),
     "selector": SelectorPromptTemplate(
         PromptTemplate("Custom. {query_str} {context_str}"),
@@ -49,9 +48,7 @@ PROMPTS = {
 @both_modes
 @pytest.mark.parametrize("name", PROMPTS)
 @each_field
-async def test_prompts_of_the_user_are_used_in_the_step_they_are_for(
-    field: str, name: str, mode: str, is_chat: bool
-) -> None:
+async def test_prompt_is_used_in_its_step(field: str, name: str, mode: str, is_chat: bool) -> None:
     parts: dict[str, Any] = {"streaming": mode in STREAMS, "is_chat": is_chat}
     given, updated = an_engine(**{field: PROMPTS[name]}, **parts), an_engine(**parts)
     updated.update_prompts({field: PROMPTS[name]})
@@ -82,37 +79,29 @@ async def test_the_system_prompt_and_the_wrappers_of_a_model_are_kept(mode: str,
     assert all(call.prompt.startswith("<s>") and call.prompt.endswith("</s>") for call in llm.calls)
 
 
-def test_both_prompts_are_listed_by_the_engine_itself_and_by_its_synthesizer() -> None:
-    engine = an_engine(rag_prompt=CUSTOM)
-    listed = engine.get_prompts()
-    assert set(listed) == {f"{prefix}{key}" for prefix in PREFIXES for key in KEYS}
-    for key in KEYS:
-        assert listed[key] == listed[f"response_synthesizer:{key}"]
-        assert {"context_str", "query_str"} <= set(listed[key].template_vars)
-    assert listed["rag_prompt"] == CUSTOM
-    listed["long_context_prompt"].template_vars.clear()
-    engine._response_synthesizer.get_prompts().clear()
-    assert engine.query(QUESTION).response == FOUND
-
-
 @both_modes
 @each_prefix
 @each_field
-async def test_each_name_that_an_engine_lists_changes_the_prompt(field: str, prefix: str, mode: str) -> None:
+async def test_prompts_are_listed_and_changed_by_each_of_their_names(field: str, prefix: str, mode: str) -> None:
+    """What is done to a list does nothing to the engine."""
     for rest in ({}, an_engine().get_prompts()):
         engine = an_engine(streaming=mode in STREAMS)
         engine.update_prompts({**rest, f"{prefix}{field}": CUSTOM})
-        changed = {name for name, prompt in engine.get_prompts().items() if prompt == CUSTOM}
-        assert changed == {field, f"response_synthesizer:{field}"}
-        await ask(engine, QUESTION, mode)
+        listed = engine.get_prompts()
+        assert set(listed) == {f"{prefix}{key}" for prefix in PREFIXES for key in KEYS}
+        assert {name for name in listed if listed[name] == CUSTOM} == {field, f"response_synthesizer:{field}"}
+        for key in KEYS:
+            assert listed[key] == listed[f"response_synthesizer:{key}"]
+            assert {"context_str", "query_str"} <= set(listed[key].template_vars)
+        listed["long_context_prompt"].template_vars.clear()
+        engine._response_synthesizer.get_prompts().clear()
+        assert (await ask(engine, QUESTION, mode)).text == FOUND
         assert [call.prompt.startswith("Custom.") for call in model_of(engine).calls] == [key == field for key in KEYS]
 
 
 LACKING: dict[str, Any] = {
     "no context": PromptTemplate("{query_str}"),
     "no question": PromptTemplate("{context_str}"),
-    "other words": PromptTemplate("{context} {question}"),
-    "chat": _chat((MessageRole.USER, "{context_str}")),
     "mapped to nothing": PromptTemplate("{passages} {query_str}", template_var_mappings={"context_str": "texts"}),
     "selector": SelectorPromptTemplate(CUSTOM, [(is_chat_model, PromptTemplate("x"))]),
     "text": "{context_str} {query_str}",
@@ -121,7 +110,7 @@ LACKING: dict[str, Any] = {
 
 @each_field
 @pytest.mark.parametrize("name", LACKING)
-def test_a_prompt_that_would_hide_context_or_question_is_refused_and_changes_nothing(name: str, field: str) -> None:
+def test_prompt_that_hides_context_is_refused(name: str, field: str) -> None:
     with pytest.raises(SelfRouteError, match=field) as refused:
         an_engine(**{field: LACKING[name]})
     assert isinstance(refused.value, ValueError)
@@ -146,7 +135,7 @@ NUMBERLESS = {
 
 
 @pytest.mark.parametrize("name", NUMBERLESS)
-def test_a_prompt_that_asks_for_no_numbers_is_refused_where_they_are_needed(name: str) -> None:
+def test_prompt_without_numbers_is_refused(name: str) -> None:
     refused = pytest.raises(ConfigurationError, match="rag_prompt that asks for two numbers from 0 to 100")
     with refused:
         pipeline_for("llamaindex query", BY_NAME["a sure answer"], rag_prompt=NUMBERLESS[name])
@@ -163,7 +152,7 @@ def test_a_prompt_that_asks_for_no_numbers_is_refused_where_they_are_needed(name
     assert model_of(engine).calls[-1].prompt.startswith("Two numbers")
 
 
-def test_the_prompt_that_is_shown_follows_the_options_and_a_steered_engine_is_a_tool() -> None:
+def test_prompt_follows_the_options() -> None:
     engine = pipeline_for("llamaindex query", BY_NAME["a sure answer"]).asked
     engine._response_synthesizer.answerability = "text"
     assert "100" not in engine.get_prompts()["rag_prompt"].get_template()

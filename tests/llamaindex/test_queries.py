@@ -88,7 +88,7 @@ def _read(index: Any, id_: str, filters: MetadataFilters | None) -> list[str]:
 
 
 @pytest.mark.parametrize("id_", HOSTILE)
-def test_an_id_that_may_be_a_query_reaches_no_store_that_writes_queries(id_: str) -> None:
+def test_id_that_may_be_a_query_is_refused(id_: str) -> None:
     index = _index(id_)
     with pytest.raises(ConfigurationError, match=r"fetch=") as refused:
         _read(index, id_, only("tenant", "north"))
@@ -106,7 +106,7 @@ def test_an_id_that_may_be_a_query_reaches_no_store_that_writes_queries(id_: str
     ],
     ids=repr,
 )
-def test_a_filter_that_may_be_a_query_reaches_no_store_that_writes_queries(filters: MetadataFilters) -> None:
+def test_filter_that_may_be_a_query_is_refused(filters: MetadataFilters) -> None:
     index = _index("minutes")
     with pytest.raises(ConfigurationError, match="fetch="):
         _read(index, "minutes", filters)

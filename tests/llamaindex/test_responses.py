@@ -17,7 +17,6 @@ from llamaindex_parts import (
     PASSAGES,
     STREAMS,
     an_engine,
-    ask,
     engine_for,
     model_of,
     pieces_of,
@@ -60,36 +59,25 @@ async def test_nodes_are_those_that_were_given_when_the_stream_began(given: str)
 
 @pytest.mark.parametrize("mode", MODES)
 @some_scenarios
-async def test_a_response_is_of_the_host_s_class(scenario: Scenario, mode: str) -> None:
-    asked = await ask(engine_for(scenario, mode), QUESTION, mode)
-    assert isinstance(asked.response, CLASSES[mode])
-    assert asked.text == scenario.answer
-    check(scenario, asked.response)
-
-
-@some_scenarios
-def test_a_sync_stream_has_route_and_sources_when_the_query_returns(scenario: Scenario) -> None:
-    response = engine_for(scenario, "stream").query(QUESTION)
-    check(scenario, response)
+async def test_response_is_of_the_host_s_class_and_filled_in_place(scenario: Scenario, mode: str) -> None:
+    """A sync stream is settled when the query returns, an awaited one when it is read."""
+    engine = engine_for(scenario, mode)
+    response: Any = await engine.aquery(QUESTION) if mode in AWAITED else engine.query(QUESTION)
+    assert isinstance(response, CLASSES[mode])
     sources, metadata = response.source_nodes, response.metadata
-    assert str(response) == scenario.answer
+    if mode == "astream":
+        await asyncio.sleep(0)
+        passages = [] if scenario.draft is None else PASSAGES
+        assert (metadata, sources) == ({"retrieved": [item.node.node_id for item in passages]}, [])
+        assert model_of(engine).calls == []
+    else:
+        check(scenario, response)
+    text = ""
+    async for piece in pieces_of(response, mode):
+        check(scenario, response)
+        text += piece
+    assert text == scenario.answer
     assert (response.source_nodes is sources, response.metadata is metadata) == (True, True)
-
-
-@some_scenarios
-async def test_an_awaited_stream_decides_when_it_is_read_and_is_filled_in_place(scenario: Scenario) -> None:
-    engine = engine_for(scenario, "astream")
-    response = await engine.aquery(QUESTION)
-    metadata, sources = response.metadata, response.source_nodes
-    await asyncio.sleep(0)
-    passages = [] if scenario.draft is None else PASSAGES
-    assert (metadata, sources) == ({"retrieved": [item.node.node_id for item in passages]}, [])
-    assert model_of(engine).calls == []
-    pieces = response.async_response_gen()
-    first = await anext(pieces)
-    check(scenario, response)
-    assert first + "".join([piece async for piece in pieces]) == scenario.answer
-    assert (response.metadata is metadata, response.source_nodes is sources) == (True, True)
 
 
 @pytest.mark.parametrize("mode", STREAMS)
@@ -106,26 +94,9 @@ async def test_route_and_sources_are_settled_with_the_first_text(scenario: Steer
     await pieces.aclose()
 
 
-@pytest.mark.parametrize("mode", MODES)
-@one_of_each
-async def test_the_synthesizer_alone_ends_as_the_table_says(scenario: Steered, mode: str) -> None:
-    one = pipeline_for(f"llamaindex {mode}", scenario)
-    nodes = one.asked.retriever.passages
-    response = (
-        await one.holder.asynthesize(QUESTION, nodes) if mode in AWAITED else one.holder.synthesize(QUESTION, nodes)
-    )
-    text = "".join([piece async for piece in pieces_of(response, mode)])
-    told = response.metadata
-    scenario.check((text, told["route"], told["answerable"]), told["decision"])
-    scenario.check_read([item.node.get_content() for item in response.source_nodes])
-    assert (one.model.steps, one.queries) == (scenario.steps, [])
-
-
 @either
 @pytest.mark.parametrize("read", ["str", "get_response", "print_response_stream"])
-def test_a_stream_can_be_read_in_every_way_of_the_host(
-    scenario: Scenario, read: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_stream_is_read_in_every_way(scenario: Scenario, read: str, capsys: pytest.CaptureFixture[str]) -> None:
     response = engine_for(scenario, "stream").query(QUESTION)
     text = str(response) if read == "str" else getattr(response, read)()
     if read == "get_response":
@@ -136,7 +107,7 @@ def test_a_stream_can_be_read_in_every_way_of_the_host(
 
 @either
 @pytest.mark.parametrize("read", ["str", "get_response", "print_response_stream", "response_gen", "twice"])
-async def test_an_awaited_stream_can_be_read_in_every_way_of_the_host(
+async def test_awaited_stream_is_read_in_every_way(
     scenario: Scenario, read: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     response = await engine_for(scenario, "astream", delay=0.001).aquery(QUESTION)
@@ -158,7 +129,7 @@ async def test_an_awaited_stream_can_be_read_in_every_way_of_the_host(
     check(scenario, response)
 
 
-async def test_a_stream_goes_on_as_it_was_asked_for_when_the_engine_is_switched_back() -> None:
+async def test_stream_outlives_a_switch() -> None:
     engine = an_engine(tuple(f"word{n} " for n in range(8)), streaming=True)
     response = await engine.aquery(QUESTION)
     engine._response_synthesizer._streaming = False  # as condense-question chat engines do
@@ -166,7 +137,7 @@ async def test_a_stream_goes_on_as_it_was_asked_for_when_the_engine_is_switched_
 
 
 @pytest.mark.parametrize("step", ["draft", "final"])
-async def test_a_sync_stream_raises_at_the_call_and_an_awaited_one_at_its_first_text(step: str) -> None:
+async def test_stream_raises_with_its_first_text(step: str) -> None:
     failing = {"rag" if step == "draft" else "long_context": [OSError("cut")]}
     with pytest.raises(OSError, match="cut"):
         an_engine(streaming=True, failures=failing).query(QUESTION)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,19 +20,15 @@ from llama_index.core.ingestion import DocstoreStrategy, IngestionPipeline
 from llama_index.core.llms import MockLLM
 from llama_index.core.node_parser import MarkdownNodeParser, SentenceWindowNodeParser, TokenTextSplitter
 from llama_index.core.postprocessor import MetadataReplacementPostProcessor
-from llama_index.core.query_engine import RetrieverQueryEngine
-from llama_index.core.retrievers import AutoMergingRetriever
 from llama_index.core.schema import MetadataMode, NodeWithScore, TextNode
 from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.core.vector_stores import MetadataFilters
 
 from hosts_documents import ORIGINAL, whole
 from langchain_stores import text_of
-from llamaindex_agents_parts import ANSWERS, ROUTES, TEA
-from llamaindex_parts import MODES, QUESTION, STREAMS, ListRetriever, ScriptedLLM, ask
-from llamaindex_selfroute import SelfRouteQueryEngine, SelfRouteSynthesizer, StoredDocuments
+from llamaindex_parts import MODES, STREAMS, ListRetriever, ScriptedLLM, ask
+from llamaindex_selfroute import SelfRouteQueryEngine, StoredDocuments
 from llamaindex_stores_parts import SPLIT, STORES, Shelf, Words, a_chroma, declining, loaded, only, over, simple, split
-from llamaindex_wrappers import levels
 from scenarios import FOUND
 from selfroute.errors import ConfigurationError
 
@@ -136,7 +131,7 @@ def test_an_original_is_read_as_it_is(store: str, way: str, filters: Any) -> Non
 
 @updating
 @every_store
-def test_changes_of_an_index_are_noticed_and_no_original_of_before_is_read(store: str) -> None:
+def test_changes_of_an_index_are_noticed(store: str) -> None:
     index = STORES[store](split(CRANE))
     index._transformations = [SPLIT]
     index.insert(MINUTES)
@@ -161,25 +156,6 @@ def test_documents_that_were_indexed_uncut_are_read_as_they_are() -> None:
     sources = _read(simple([MINUTES, CRANE]), similarity_top_k=1)
     assert [(source.text, _label(source)) for source in sources] == [(MINUTES.text, ORIGINAL)]
     assert "selfroute" not in MINUTES.metadata
-
-
-@pytest.mark.parametrize("store", ["simple", "chroma", "from_vector_store"])
-@pytest.mark.parametrize("thorough", [False, True])
-async def test_deleted_nodes_are_not_read(store: str, thorough: bool) -> None:
-    nodes: Any = split(MINUTES)
-    index = STORES[store](nodes)
-    documents = StoredDocuments(index)
-    for n, at_once in ((0, True), (1, True), (2, False)):
-        if n and at_once:
-            index.delete_nodes([nodes[n].node_id], delete_from_docstore=thorough)
-        elif n:
-            await index.adelete_nodes([nodes[n].node_id], delete_from_docstore=thorough)
-        retriever = index.as_retriever(similarity_top_k=3)
-        (text,) = [
-            one.text
-            for one in SelfRouteQueryEngine(retriever, documents=documents, llm=declining()).query(ASK).source_nodes
-        ]
-        assert [node.get_content() in text for node in nodes[1:4]] == [n < 1, n < 2, True]
 
 
 # Splitters
@@ -222,25 +198,6 @@ def test_what_replaces_the_text_by_anything_else_is_not_trusted() -> None:
         _read(simple(nodes), node_postprocessors=posts)
 
 
-@two_stores
-@every_mode
-async def test_hierarchical_leaves_that_were_all_merged_lead_to_their_document(store: str, mode: str) -> None:
-    nodes = levels(MINUTES)
-    index = STORES[store](nodes.indexed)
-    index.docstore.add_documents([*nodes.bigger, *nodes.indexed])
-    retriever = AutoMergingRetriever(
-        index.as_retriever(similarity_top_k=len(nodes.indexed)),  # type: ignore[arg-type]
-        index.storage_context,
-    )
-    assert all(item.node.parent_node is None for item in retriever.retrieve(ASK))
-    documents = StoredDocuments(index)
-    engine = SelfRouteQueryEngine(retriever, documents=documents, llm=declining(), streaming=mode in STREAMS)
-    (source,) = (await ask(engine, ASK, mode)).source_nodes
-    exact = _label(source)["method"] == "offsets" and not _label(source)["gaps"]
-    assert exact == (store == "simple")  # Chroma has the leaves alone
-    assert source.text.split() == MINUTES.text.split() or not exact
-
-
 # What cannot be listed
 
 
@@ -250,23 +207,20 @@ class _Refusing(Shelf):
         raise NotImplementedError(msg)
 
 
-def test_a_store_that_says_only_when_asked_that_it_cannot_list_is_told_with_what_to_do() -> None:
+def test_store_that_cannot_list() -> None:
     index = over(_Refusing(), NODES)
     with pytest.raises(ConfigurationError, match=r"not today.*fetch="):
         _read(index)
     assert SelfRouteQueryEngine.from_index(index, documents=[MINUTES], llm=declining()).query("?").response == FOUND
 
 
-@pytest.mark.parametrize("wrong", [lambda index: index.vector_store, lambda _: NODES])
-def test_what_can_be_no_index_is_refused_at_once(wrong: Callable[[Any], Any]) -> None:
-    with pytest.raises(ConfigurationError):
-        StoredDocuments(wrong(simple(NODES)))
-
-
-@pytest.mark.parametrize("docstore", [{}, [], "folder", MockLLM()], ids=lambda one: type(one).__name__)
-def test_what_can_be_no_docstore_is_refused_at_once(docstore: Any) -> None:
-    with pytest.raises(ConfigurationError, match="docstore must be"):
-        StoredDocuments(simple(NODES), docstore=docstore)
+def test_what_can_be_no_index_or_docstore_is_refused_at_once() -> None:
+    for wrong in (simple(NODES).vector_store, NODES):
+        with pytest.raises(ConfigurationError):
+            StoredDocuments(wrong)
+    for docstore in ({}, [], "folder", MockLLM()):
+        with pytest.raises(ConfigurationError, match="docstore must be"):
+            StoredDocuments(simple(NODES), docstore=docstore)  # type: ignore[arg-type]
 
 
 # Other kinds of indices
@@ -300,7 +254,6 @@ def _plain(kind: Any) -> Any:
 INDICES: dict[str, Callable[[], Any]] = {
     "list": lambda: _plain(SummaryIndex),
     "keywords": lambda: _plain(KeywordTableIndex),
-    "summaries": lambda: _summaries(None),
     "summaries in Chroma": lambda: _summaries(a_chroma),
     "tree": _tree,
 }
@@ -321,7 +274,7 @@ async def test_indices_of_other_kinds_lead_to_their_documents_too(kind: str, mod
 
 
 @pytest.mark.parametrize("kind", [SummaryIndex, KeywordTableIndex])
-def test_filters_that_the_retriever_of_an_index_passes_over_are_refused_at_once(kind: Any) -> None:
+def test_filters_that_are_ignored_are_refused(kind: Any) -> None:
     with pytest.raises(ConfigurationError, match="ignores filters"):
         SelfRouteQueryEngine.from_index(kind(NODES, llm=KEYWORDS), filters=only("shelf", "north"), llm=declining())
     empty = MetadataFilters(filters=[])
@@ -333,7 +286,7 @@ def test_filters_that_the_retriever_of_an_index_passes_over_are_refused_at_once(
 
 
 @every_store
-def test_a_retriever_of_the_users_own_leads_to_documents_whose_nodes_are_alike(store: str) -> None:
+def test_own_retriever_of_alike_nodes(store: str) -> None:
     index = STORES[store](NODES)
     copied = TextNode(text=NODES[0].get_content(), relationships=NODES[0].relationships)
     copied.metadata = {**MINUTES.metadata, "score": 0.9}
@@ -343,7 +296,7 @@ def test_a_retriever_of_the_users_own_leads_to_documents_whose_nodes_are_alike(s
 
 
 @pytest.mark.parametrize("store", ["chroma", "listing", "simple"])
-def test_another_index_over_the_same_nodes_is_known_for_that_or_told_what_is_hidden(store: str, tmp_path: Path) -> None:
+def test_another_index_over_the_same_nodes(store: str, tmp_path: Path) -> None:
     nodes = _varied()
     if store == "simple":
         index, twin = simple(nodes), loaded(nodes, tmp_path)
@@ -358,42 +311,3 @@ def test_another_index_over_the_same_nodes_is_known_for_that_or_told_what_is_hid
 
 
 # An index becomes an engine that routes, in place of its own
-
-
-@cache
-def _index(kind: str) -> VectorStoreIndex:
-    return STORES[kind](split(MINUTES))
-
-
-ENGINES: dict[str, Callable[..., RetrieverQueryEngine]] = {
-    "as_query_engine": lambda index, *, llm, streaming: index.as_query_engine(
-        response_synthesizer=SelfRouteSynthesizer(documents=[MINUTES], llm=llm, streaming=streaming), llm=llm
-    ),
-    "retriever": lambda index, *, llm, streaming: SelfRouteQueryEngine(
-        index.as_retriever(similarity_top_k=2), documents=[MINUTES], llm=llm, streaming=streaming
-    ),
-    "from_args": lambda index, *, llm, streaming: SelfRouteQueryEngine.from_args(
-        index.as_retriever(similarity_top_k=2), llm, documents=[MINUTES], streaming=streaming
-    ),
-    "from_index": lambda index, *, llm, streaming: SelfRouteQueryEngine.from_index(
-        index, similarity_top_k=2, llm=llm, streaming=streaming
-    ),
-}
-
-
-@every_mode
-@pytest.mark.parametrize("kind", ROUTES)
-@pytest.mark.parametrize(("store", "name"), [(store, name) for store in ("simple", "chroma") for name in ENGINES])
-async def test_an_index_becomes_an_engine_in_place_of_its_own(store: str, name: str, kind: str, mode: str) -> None:
-    draft = ("unanswerable",) if kind == "declined" else TEA
-    llm, streaming = declining(draft=draft), mode in STREAMS
-    expected = await ask(_index(store).as_query_engine(llm=declining(draft=draft), streaming=streaming), QUESTION, mode)
-    asked = await ask(ENGINES[name](_index(store), llm=llm, streaming=streaming), QUESTION, mode)
-    retrieved = [item.node_id for item in expected.source_nodes]
-    assert len(retrieved) == 2
-    assert (asked.text, asked.route, asked.retrieved) == (ANSWERS[kind], ROUTES[kind], retrieved)
-    if kind == "answered":
-        assert (asked.text, asked.source_nodes) == (expected.text, expected.source_nodes)
-    else:
-        assert asked.sources == [MINUTES.text]
-    assert all(item.get_content() in llm.calls[0].prompt for item in expected.source_nodes)

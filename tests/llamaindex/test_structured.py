@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from llama_index.core import MockEmbedding, VectorStoreIndex
 from llama_index.core.llms import ChatMessage, MessageRole
 from llama_index.core.prompts import ChatPromptTemplate
 from llama_index.llms.openai import OpenAI
@@ -15,25 +14,20 @@ from llama_index.llms.openai import OpenAI
 import loopback
 from hosts_wires import KEY, llm
 from llamaindex_parts import (
-    DOCUMENTS,
     MODES,
     QUESTION,
     STREAMS,
-    ListRetriever,
     ScriptedLLM,
     an_engine,
     ask,
     name_of,
     recorded,
 )
-from llamaindex_selfroute import SelfRouteQueryEngine, SelfRouteSynthesizer
 from loopback import LoopbackServer
-from selfroute.errors import ConfigurationError
 
 pytestmark = pytest.mark.usefixtures("frozen")
 
 every_mode = pytest.mark.parametrize("mode", MODES)
-SCHEMA = "Here's a JSON schema to follow"
 
 MODELS: dict[str, Callable[..., Any]] = {
     "format": lambda server, **more: OpenAI(
@@ -48,9 +42,7 @@ MODELS: dict[str, Callable[..., Any]] = {
 
 @pytest.mark.parametrize("awaited", [False, True])
 @pytest.mark.parametrize("client", MODELS)
-async def test_the_system_prompt_and_the_user_s_own_prompt_are_kept(
-    server: LoopbackServer, client: str, awaited: bool
-) -> None:
+async def test_report_keeps_the_prompts(server: LoopbackServer, client: str, awaited: bool) -> None:
     server.answer = lambda request: loopback.report(request, answerable=len(server.book) > 1, answer="Mr Lin.")
     messages = [
         ChatMessage(role=MessageRole.USER, content="Mind the tide."),
@@ -102,32 +94,3 @@ async def test_events_and_callbacks_are_those_of_text(mode: str, is_chat: bool) 
         assert not recording.spans.open_spans
         assert not recording.spans.dropped_spans
     assert seen[0] == seen[1]
-
-
-WAYS: dict[str, Callable[..., Any]] = {
-    "engine": lambda **fields: SelfRouteQueryEngine(ListRetriever(), documents=DOCUMENTS, **fields),
-    "from_args": lambda **fields: SelfRouteQueryEngine.from_args(ListRetriever(), documents=DOCUMENTS, **fields),
-    "from_index": lambda **fields: SelfRouteQueryEngine.from_index(an_index(), documents=DOCUMENTS, **fields),
-    "synthesizer": lambda **fields: SelfRouteQueryEngine(
-        ListRetriever(), SelfRouteSynthesizer(documents=DOCUMENTS, **fields)
-    ),
-    "index": lambda **fields: an_index().as_query_engine(
-        response_synthesizer=SelfRouteSynthesizer(documents=DOCUMENTS, **fields), llm=fields["llm"]
-    ),
-}
-
-
-def an_index() -> VectorStoreIndex:
-    return VectorStoreIndex.from_documents(DOCUMENTS, embed_model=MockEmbedding(embed_dim=4))
-
-
-@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
-def test_it_is_a_field_wherever_the_others_are(way: Callable[..., Any]) -> None:
-    model = ScriptedLLM(draft=('{"answerable": true, "answer": "Mr Lin."}',))
-    model.final = model.draft
-    assert way(llm=model, answerability="structured").query(QUESTION).response == "Mr Lin."
-    assert SCHEMA in model.calls[-1].prompt
-    assert way(llm=model).query(QUESTION).response == model.draft[0]  # text is the default
-    assert SCHEMA not in model.calls[-1].prompt
-    with pytest.raises(ConfigurationError, match="answerability must be"):
-        way(llm=model, answerability="json")

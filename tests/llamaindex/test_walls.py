@@ -218,7 +218,7 @@ async def test_another_index_than_that_of_the_engine_is_not_read(kind: str, mode
         await refuses(_asking(make, theirs), mode)
 
 
-async def test_an_engine_that_another_one_asks_searches_with_its_own_retriever() -> None:
+async def test_nested_engine_has_its_own_retriever() -> None:
     """Also if both share a synthesizer."""
     home, found = _shared("memory"), list[str]()
 
@@ -293,7 +293,7 @@ async def test_arguments_for_the_store_may_hide_anything(hiding: Any, mode: str)
 
 
 @every_kind
-async def test_an_original_is_told_by_its_metadata_where_nodes_name_no_version_of_it(kind: str) -> None:
+async def test_original_is_told_by_its_metadata(kind: str) -> None:
     home = house(f"llamaindex {kind}", of(MINE))
     for owner, label in ((MINE, "original"), (OTHER, "offsets")):
         documents = home.documents(originals=[Piece(text_of(MINE), about={"tenant": owner})])
@@ -371,9 +371,7 @@ class _Careless(ListingShelf):
 
 @pytest.mark.parametrize("module", [__name__, "llama_index.vector_stores.careless"], ids=["own", "an integration's"])
 @pytest.mark.parametrize("condition", [ITS_OWN, Holds("tenant", OTHER, "!="), NOTHING_HIDDEN], ids=str)
-async def test_a_store_or_a_fetch_that_minds_no_filters_opens_nothing(
-    condition: Any, module: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_careless_store_opens_nothing(condition: Any, module: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_Careless, "__module__", module)
     home = house("llamaindex listing", [*two_tenants(), *of(OTHER, "other")], over=_Careless())
     asked: list[Any] = []

@@ -9,7 +9,6 @@ import pytest
 pytest.importorskip("workflows")
 
 from llama_index.core import Document, MockEmbedding, VectorStoreIndex
-from llama_index.core.tools import FunctionTool
 from llama_index.core.workflow import Event, WorkflowRuntimeError
 
 from llamaindex_parts import ScriptedLLM
@@ -57,7 +56,7 @@ async def test_a_draft_that_answers_ends_the_run(streaming: bool) -> None:
 
 
 @pytest.mark.parametrize("streaming", [False, True], ids=["whole", "stream"])
-async def test_after_a_decline_documents_are_read_and_the_draft_shows_nowhere(streaming: bool) -> None:
+async def test_workflow_reads_documents_after_a_decline(streaming: bool) -> None:
     engine, llm = engine_of(streaming=streaming)
     events, response = await run(engine)
     assert (str(response), response.metadata["route"]) == ("Nets and barrels.", "long_context")
@@ -89,13 +88,3 @@ async def test_without_a_question_it_says_what_it_takes() -> None:
 def test_what_is_no_engine_is_refused_at_once(other: Any) -> None:
     with pytest.raises(ConfigurationError, match=r"^engine must be a SelfRouteQueryEngine, not .*: pass"):
         SelfRouteWorkflow(other)
-
-
-async def test_it_is_a_tool_of_an_agent() -> None:
-    async def answer(question: str) -> str:
-        """Answer from the documents."""
-        return str(await SelfRouteWorkflow(engine).run(question=question))
-
-    engine, _ = engine_of()
-    output = await FunctionTool.from_defaults(async_fn=answer).acall(question=QUESTION)
-    assert output.content == "Nets and barrels."

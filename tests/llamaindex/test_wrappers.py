@@ -52,7 +52,7 @@ async def test_all_retrievers_have_to_search_the_store_that_is_read(kind: str) -
 
 @kinds
 @pytest.mark.parametrize("original", [False, True])
-def test_what_words_are_searched_in_is_read_if_the_store_holds_the_same(kind: str, original: bool) -> None:
+def test_words_are_those_of_the_store(kind: str, original: bool) -> None:
     nodes: Any = split(document(MINE))
     home, weighted, other = _on(kind, nodes), Words(nodes), Words(nodes)
     if original:
@@ -123,7 +123,7 @@ def test_the_links_of_another_store_are_not_followed() -> None:
 
 
 @pytest.mark.parametrize("known", ["the index", "the retriever"])
-async def test_leaves_are_put_where_they_stand_in_their_parents_whatever_the_order_of_the_store(known: str) -> None:
+async def test_leaves_keep_their_places(known: str) -> None:
     nodes, store = levels(document(MINE)), a_chroma()
     index = over(store, [*nodes.indexed[1::2], *nodes.indexed[::2]])
     index.docstore.add_documents([*nodes.bigger, *nodes.indexed])
@@ -135,7 +135,7 @@ async def test_leaves_are_put_where_they_stand_in_their_parents_whatever_the_ord
     assert (read.text.split(), read.label["method"], read.label["gaps"]) == (TEXT.split(), "offsets", [])
 
 
-def test_what_a_plain_retriever_read_before_is_not_given_to_one_that_knows_bigger_nodes() -> None:
+def test_bigger_nodes_have_a_cache_of_their_own() -> None:
     """And the other way round: the questions stand in the place of the text where nothing else is known."""
     parts = made("chroma", questions, document(MINE))
     documents, found, links = parts.home.documents(), parts.home.found(parts.leaf), recursive(parts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 import aiohttp
@@ -241,9 +241,3 @@ def narrow(server: LoopbackServer, too_long: TooLong, limit: int, *, size: Calla
         return too_long(limit, asked) if asked > limit else ANSWER
 
     server.answer = answer
-
-
-def in_turn(server: LoopbackServer, *replies: Reply | str) -> None:
-    """Have the server give these replies, one after the other."""
-    left: Iterator[Reply | str] = iter(replies)
-    server.answer = lambda _: next(left)

@@ -287,9 +287,6 @@ class EventRecorder(BaseEventHandler):
 class SpanRecorder(BaseSpanHandler[BaseSpan]):
     """Keeps the spans: those that ended well, those that were dropped, those that are still open."""
 
-    results: dict[str, Any] = Field(default_factory=dict)
-    errors: dict[str, BaseException | None] = Field(default_factory=dict)
-
     def __init__(self) -> None:
         super().__init__(open_spans={}, completed_spans=[], dropped_spans=[], current_span_ids={})
 
@@ -298,22 +295,16 @@ class SpanRecorder(BaseSpanHandler[BaseSpan]):
     ) -> BaseSpan:
         return BaseSpan(id_=id_, parent_id=parent_span_id)
 
-    def prepare_to_exit_span(
-        self, id_: str, bound_args: Any, instance: Any = None, result: Any = None, **_: Any
-    ) -> BaseSpan | None:
+    def prepare_to_exit_span(self, id_: str, bound_args: Any, instance: Any = None, **_: Any) -> BaseSpan | None:
         span = self.open_spans.get(id_)
         if span:
             self.completed_spans.append(span)
-            self.results[id_] = result
         return span
 
-    def prepare_to_drop_span(
-        self, id_: str, bound_args: Any, instance: Any = None, err: BaseException | None = None, **_: Any
-    ) -> BaseSpan | None:
+    def prepare_to_drop_span(self, id_: str, bound_args: Any, instance: Any = None, **_: Any) -> BaseSpan | None:
         span = self.open_spans.get(id_)
         if span:
             self.dropped_spans.append(span)
-            self.errors[id_] = err
         return span
 
     @property

@@ -16,29 +16,17 @@ NAMES = {"openai": "gpt-4o-mini", "anthropic": "claude-haiku-4-5"}
 KEY = "sk-own-5f1c9e7a2b4d"
 
 
-class _Here(httpx.HTTPTransport):
-    def __init__(self, server: LoopbackServer) -> None:
-        super().__init__()
-        self.to = httpx.URL(server.openai_url)
-
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        request.url = request.url.copy_with(scheme="http", host=self.to.host, port=self.to.port)
-        return super().handle_request(request)
-
-
-class _AsyncHere(httpx.AsyncHTTPTransport):
-    def __init__(self, server: LoopbackServer) -> None:
-        super().__init__()
-        self.to = httpx.URL(server.openai_url)
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        request.url = request.url.copy_with(scheme="http", host=self.to.host, port=self.to.port)
-        return await super().handle_async_request(request)
-
-
 def clients(server: LoopbackServer) -> tuple[httpx.Client, httpx.AsyncClient]:
     """Return clients that take all they are asked for to a server."""
-    return httpx.Client(transport=_Here(server)), httpx.AsyncClient(transport=_AsyncHere(server))
+    to = httpx.URL(server.openai_url)
+
+    def here(request: httpx.Request) -> None:
+        request.url = request.url.copy_with(scheme="http", host=to.host, port=to.port)
+
+    async def ahere(request: httpx.Request) -> None:
+        here(request)
+
+    return httpx.Client(event_hooks={"request": [here]}), httpx.AsyncClient(event_hooks={"request": [ahere]})
 
 
 def chat_model(server: LoopbackServer, client: str, **fields: Any) -> Any:

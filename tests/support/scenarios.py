@@ -103,20 +103,13 @@ NOTHING_RETRIEVED = Scenario("nothing is retrieved", None, FINAL, FOUND, "long_c
 ANSWERS = [
     PLAIN,
     _answered("an answer in many pieces", "Mr", " Lin", " took", " the", " chair", " at", " nine", "."),
-    _answered("an answer cut inside its words", "Mr L", "in to", "ok the ch", "air."),
     _answered("an answer in single characters", *"Ms Duarte did."),
     _answered("an answer between empty pieces", "", "Mr", "", " Lin", "", "", ".", ""),
     _answered("an answer between pieces without content", None, "Mr Lin", None, " did.", None),
     _answered("an answer after white space", "\n", " ", "Mr Lin.", "\n"),
-    _answered("a number", "42"),
     _answered("one ideograph", "是"),
-    _answered("one letter", "A"),
-    _answered("a yes", "Yes."),
-    _answered("a no", "No."),
     _answered("an answer that opens with no", "No, Mr Lin ", "did not chair it; Ms Okafor did."),
     _answered("the beginning of the refusal", "un"),
-    _answered("the refusal but for its last letter", "unanswer", "abl"),
-    _answered("a name that begins like the refusal", "Un", "a"),
     _answered("a full name that begins like the refusal", "U", "na", " Harper", " chaired it."),
     _answered("a word that begins like the refusal", "Un", "answer", "ed letters are kept for a year."),
     _answered("the refusal inside an answer", "S4", ": theoretically ", "unanswerable"),
@@ -125,26 +118,17 @@ ANSWERS = [
     _answered("an answer that tells of a refusal", "The council did not mention it to the press until May."),
     _answered("accents and other scripts", "Frau Ol", "šanská; 李先生 ", "и г-н Орлов 🚢."),
     _answered("braces", "The form is {name}", " and {{context}}, or {0}."),
-    _answered("a Jinja template", "{% for x in y %}", "{{ input }}", "{% endfor %}"),
-    _answered("HTML", "<b>Mr Lin</b>", " &amp; <script>alert('chair')</script>"),
-    _answered("per cent and backslashes", "%s of 100 %", r" \n \d+ $1"),
 ]
 
 DECLINES = [
     DECLINED,
     _declined("a decline with a capital", "Unanswerable", evidence="Unanswerable"),
-    _declined("a decline in capitals", "UNANSWERABLE", evidence="UNANSWERABLE"),
     _declined("a decline with a full stop", "unanswerable", ".", evidence="unanswerable"),
-    _declined("a decline with an exclamation mark", "Unanswerable!", evidence="Unanswerable"),
     _declined("a decline in quotes", '"', "unanswerable", '"', evidence="unanswerable"),
-    _declined("a decline in curly quotes", "“Unanswerable.”", evidence="Unanswerable"),
     _declined("a decline in bold", "**", "Unanswerable", "**", evidence="Unanswerable"),
-    _declined("a decline in italics and a full stop", "_unanswerable_.", evidence="unanswerable"),
-    _declined("a decline as code", "`unanswerable`", evidence="unanswerable"),
     _declined("a decline split in pieces", "un", "answer", "able", evidence="unanswerable"),
     _declined("a decline in single characters", *"unanswerable.", evidence="unanswerable"),
     _declined("a decline between empty pieces", "", "unans", "", "werable", "", evidence="unanswerable"),
-    _declined("a decline after white space", " ", "\n\n", " unanswerable", "\n", evidence="unanswerable"),
     _declined("a decline after a piece without content", None, "unanswerable", None, evidence="unanswerable"),
     _declined(
         "a decline with a reason",
@@ -167,40 +151,13 @@ DECLINES = [
         " pier.",
         evidence="Unanswerable",
     ),
-    _declined(
-        "a decline with a paragraph after it",
-        "unanswerable",
-        "\n\n",
-        "The passages give no name for the chair.",
-        evidence="unanswerable",
-    ),
-    _declined(
-        "a decline with a sentence in lower case after it",
-        *("unanswerable", ".", " he", " is", " not", " named", "."),
-        evidence="unanswerable",
-    ),
     _declined("a decline in another line", "unanswerable\u2028", "Ms Okafor", " may have.", evidence="unanswerable"),
     _declined("a decline between marks of direction", "\u202aunanswer", "able\u202c", evidence="unanswerable"),
-    _declined(
-        "a decline because", "unanswerable ", "because the text ", "does not name the chair.", evidence="unanswerable"
-    ),
     _declined(
         "a decline in words of its own", "The passages", " do not mention", " who chaired the meeting.", signal="phrase"
     ),
     _declined(
-        "a decline of the excerpts",
-        "The provided excerpts do not ",
-        "mention the chair of the meeting.",
-        signal="phrase",
-    ),
-    _declined(
         "a decline of the reader", "I cannot answer this question ", "based on the given context.", signal="phrase"
-    ),
-    _declined(
-        "a decline for want of information",
-        "There is no ",
-        "information about the chair in the passages.",
-        signal="phrase",
     ),
     _declined("no piece at all", signal="empty"),
     _declined("an empty reply", "", signal="empty"),
@@ -214,19 +171,9 @@ FINALS = [
     _neither("nothing is retrieved and the documents do not tell", "Unanswerable.", draft=None, signal="no_passages"),
     _neither("both steps decline", "un", "answerable"),
     _neither(
-        "the second declines with a reason",
-        *("Unanswerable", ": the text names nobody", " at all."),
-        answer="the text names nobody at all.",
-    ),
-    _neither(
         "the second declines and says what there is",
         *("un", "answerable", ".", " The", " report covers 2024 only."),
         answer="The report covers 2024 only.",
-    ),
-    _neither(
-        "the second declines in words of its own",
-        *("The text does not ", "mention the chair."),
-        answer="The text does not mention the chair.",
     ),
     _neither(
         "the second denies in its second sentence",
@@ -239,7 +186,6 @@ FINALS = [
     _neither("the second declines more than once", "**Unanswerable**, ", "unanswerable!"),
     _neither("the second declines in a tag", "<answer>unanswerable</", "answer>"),
     _neither("the second reply is empty", "", ""),
-    _neither("the second reply is white space", " ", "\n"),
     _neither("the second reply has no content", None),
     _neither("the first is empty and the second declines", "unanswerable", draft=("",), signal="empty"),
     _answered_second("the second step quotes the refusal", "S4 is ", "unanswerable", " in theory."),
@@ -248,16 +194,10 @@ FINALS = [
 
 REFUSALS = [
     _declined("two words as the refusal", "No ", "answer", ".", evidence="No answer", refusal="NO ANSWER"),
-    _neither("two words, twice", "no answer", refusal="NO ANSWER"),
-    _answered("an answer beside another refusal", "Mr Lin.", refusal="NO ANSWER"),
     _declined("a sentence as the refusal", "I don't", " know.", evidence="I don't know", refusal="I don't know"),
     _answered("an answer that is not that sentence", "I, Claudius", refusal="I don't know"),
     _declined("a refusal with regex characters", "(a|b)+", evidence="(a|b)+", refusal="(a|b)+"),
-    _answered("what a refusal as a regex would match", "ab", "ba", refusal="(a|b)+"),
     _answered("what a refusal with a wild card would match", "N", "elson", refusal="N.*"),
-    _declined(
-        "a refusal in another language", "Nicht ", "beantwortbar", evidence="Nicht", refusal="nicht beantwortbar"
-    ),
     _declined("a refusal in another script", "不", "明。", evidence="不明", refusal="不明"),
     _declined("a slash in the refusal", "n/a", evidence="n/a", refusal="N/A"),
 ]
@@ -268,16 +208,13 @@ def _ended(of: Scenario, name: str, finish_reason: str | None, **ends: str) -> S
 
 
 ENDINGS = [
-    _ended(PLAIN, "an answer that ended by itself", "stop", rag="stop"),
     _ended(PLAIN, "an answer with a word that nobody knows", "xyzzy", rag="xyzzy"),
     _ended(
         _answered("", "On 4 May ", "the crane was ", "repaired in"), "an answer that was cut", "length", rag="length"
     ),
     _ended(_answered("", "Mr Lin ", "said: "), "an answer that was filtered", "SAFETY", rag="SAFETY"),
     _ended(_answered("", "Let me look it up."), "words before a tool call", "tool_use", rag="tool_use"),
-    _ended(_answered("", "No", "."), "a short answer that ended by itself", "end_turn", rag="end_turn"),
     _ended(DECLINED, "a decline and an answer", "end_turn", rag="stop", long_context="end_turn"),
-    _ended(DECLINED, "a decline that was cut after the word", "stop", rag="length", long_context="stop"),
     _ended(DECLINED, "a second answer that was cut", "max_tokens", rag="stop", long_context="max_tokens"),
     _ended(_declined("", "un", "a", evidence="una"), "a draft that was cut in the refusal", None, rag="length"),
     _ended(_declined("", '"U', evidence="U"), "a draft cut after one letter of the refusal", None, rag="MAX_TOKENS"),
@@ -290,7 +227,6 @@ ENDINGS = [
     _ended(
         _declined("", "The passages do not ", "mention", signal="phrase"), "a cut decline in words", None, rag="length"
     ),
-    _ended(_declined("", "", signal="empty"), "an empty reply that ended by itself", None, rag="stop"),
     _ended(_neither("", ""), "an empty second reply that ended by itself", "stop", long_context="stop"),
     _ended(
         _neither("", "una"),

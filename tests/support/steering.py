@@ -194,20 +194,15 @@ NUMBERS = [
     _doubted("a doubt after thoughts", "<think>hm, 90 90\n</think>", "80 42\n", LIN),
     _doubted("a doubt about Markdown and nothing more", "80 42\n**"),
     _doubted("a doubt about what may not be in the text", f"10 30\n{LIN}", numbers=(10, 30)),
-    _doubted("a doubt about an answer worth nothing", f"80 0\n{LIN}", numbers=(80, 0)),
     _doubted("a doubt by a bound of 100", f"99 99\n{LIN}", numbers=(99, 99), options={**GRADED, "doubt_below": 100}),
     _sure("a sure answer", "80 90\n", "Mr Lin took the chair ", "at nine.", numbers=(80, 90)),
-    _sure("a sure answer in one piece", f"80 90\n{LIN}", numbers=(80, 90)),
     _sure("a sure answer in single characters", *f"**80 90**\n{LIN}", numbers=(80, 90)),
-    _sure("a sure answer after a blank line", "80 90\n", "\n", LIN, numbers=(80, 90)),
     _sure("a sure answer that is a number", "80 90\n42", numbers=(80, 90), answer="42"),
     _sure("an answer at the bound", f"80 50\n{LIN}", numbers=(80, 50)),
     _sure("an answer that nothing can shake", f"80 1\n{LIN}", numbers=(80, 1), options={**GRADED, "doubt_below": 0}),
     _sure("an answer without numbers", "Mr Lin took the chair ", "at nine.", numbers=None),
     _sure("an answer after one number", "80\n", LIN, numbers=None, answer=f"80\n{LIN}"),
-    _sure("an answer after three numbers", "80 42 17\n", LIN, numbers=None, answer=f"80 42 17\n{LIN}"),
     _sure("an answer that begins with a year", "1850 ", "was the year.", numbers=None, answer="1850 was the year."),
-    _sure("a year in a line of its own", "1850\n", "is the year.", numbers=None, answer="1850\nis the year."),
     _sure("a number out of range", "101 20\n", LIN, numbers=None, answer=f"101 20\n{LIN}"),
     *(
         _sure(f"two numbers and nothing more, {text!r}", *pieces, numbers=None, answer=text)
@@ -218,17 +213,12 @@ NUMBERS = [
         "two numbers that no policy is asked about", "80 42", numbers=None, answer="80 42", options=with_policy(Never())
     ),
     _declined("a decline without numbers", "unanswerable", evidence="unanswerable"),
-    _declined("a decline that may be answered", "60 0\n", "unanswerable", numbers=(60, 0), evidence="unanswerable"),
     _declined("a decline at the bound", "20 0\n", "unanswerable", numbers=(20, 0)),
     _declined("a decline without words", "80 90\n", "**", numbers=(80, 90), signal="empty"),
     _declined(
         "a lead-in after sure numbers", "80 90\nThe answer to", " this question is:", numbers=(80, 90), signal="empty"
     ),
-    _declined(
-        "a decline where nothing stops", "0 0\nunanswerable", numbers=(0, 0), options={**GRADED, "stop_below": 0}
-    ),
     _declined("a hopeless decline", "10 0\n", "unanswerable", numbers=(10, 0), evidence="unanswerable", **_PROSPECT),
-    _declined("a hopeless decline with little confidence", "10 30\nunanswerable", numbers=(10, 30), **_PROSPECT),
     _declined("a hopeless decline in words of its own", "5 0\n", DENIED, numbers=(5, 0), signal="phrase", **_PROSPECT),
     _declined("hopeless numbers before a lead-in", "5 0\n", "The answer is:", numbers=(5, 0), signal="empty"),
     _declined(
@@ -246,13 +236,6 @@ POLICIES = [
     _declined("a decline that is granted", "unanswerable", options={"escalation": yes}, ruling=(True, "yes")),
     _declined(
         "a decline that is refused", *UNANSWERABLE, options={"escalation": Never()}, ruling=(False, "never"), **_STOPPED
-    ),
-    _declined(
-        "a decline that is refused in words",
-        "unanswerable: not a word of it",
-        options={"escalation": only_gold},
-        ruling=(False, "tier"),
-        **_STOPPED,
     ),
     _sure("an answer that no policy is asked about", LIN, numbers=None, options={"escalation": Never()}),
     _doubted("a doubt that is granted", "80 42\n", LIN, options=with_policy(yes), ruling=(True, "yes")),
@@ -284,9 +267,7 @@ SECTIONS = [
     _declined("sections that answer", "unanswerable", **_FOUND | _DECLINE),
     _declined("sections that decline", "unanswerable", looks=(UNANSWERABLE,), **_DECLINE),
     _declined("sections that decline in words", "unanswerable", looks=(("The passages ", "do not say."),), **_DECLINE),
-    _declined("sections that say nothing", "unanswerable", looks=(("", " "),), **_DECLINE),
     _sure("an answer that needs no sections", LIN, numbers=None, **_DECLINE),
-    _sure("an answer that needs no sections, with numbers", f"80 90\n{LIN}", numbers=(80, 90), **_GRADED),
     _declined(
         "no step answers",
         "unanswerable",
@@ -299,12 +280,6 @@ SECTIONS = [
     _declined("sections that would be most of the documents", "unanswerable", options={"sections": TOO_MUCH}),
     _declined("a second reading that answers", "unanswerable", **_looked(UNANSWERABLE, LOOKED), **_AGAIN),
     _declined("a second reading that declines", "unanswerable", looks=(UNANSWERABLE, UNANSWERABLE), **_AGAIN),
-    _declined(
-        "a second reading that would be too much",
-        "unanswerable",
-        looks=(UNANSWERABLE,),
-        options={"sections": (RUNG, TOO_MUCH)},
-    ),
     _declined(
         "a second reading that has no more",
         "unanswerable",
@@ -349,21 +324,12 @@ SECTIONS = [
     _doubted(
         "a doubt that sections answer with two numbers", f"80 42\n{LIN}", **_looked(("80 70\n", *LOOKED)), **_GRADED
     ),
-    _doubted("a doubt that sections share with two numbers", f"80 42\n{LIN}", looks=(("80 42\n", *LOOKED),), **_GRADED),
     _doubted(
         "sections with a bound of their own", f"80 69\n{LIN}", numbers=(80, 69), **_looked(("60\n", *LOOKED)), **_OWN
     ),
     _doubted(
         "sections below a bound of their own", f"80 69\n{LIN}", numbers=(80, 69), looks=(("59\n", *LOOKED),), **_OWN
     ),
-    _declined(
-        "a decline with numbers that sections answer",
-        "60 0\nunanswerable",
-        numbers=(60, 0),
-        **_looked(_SURE),
-        **_GRADED,
-    ),
-    _declined("a hopeless decline and no sections", "10 0\nunanswerable", numbers=(10, 0), **_PROSPECT, **_GRADED),
     _doubted("a doubt that a second reading settles", f"80 42\n{LIN}", **_looked(("42\n", LIN), _SURE), **_TWICE),
     _doubted(
         "a doubt that a second reading shares",
@@ -434,16 +400,12 @@ STARTS = [
     _started("a start that is called", start=lambda _: "long_context"),
     _sure("a start that is called for a draft", LIN, numbers=None, options={"start": lambda _: "rag"}),
     _started("a start and sections", sections=RUNG),
-    _started("a graded start", **GRADED),
     _started("a start that is granted", escalation=yes, ruling=(True, "yes")),
     _started("a start that is refused", escalation=Never(), ruling=(False, "never"), **_STOPPED),
-    _started("a start where nothing is found", finds=False),
     _started("a start with sections", **_IN_SECTIONS, **_FOUND),
     _started("a start with sections where nothing is found", **_IN_SECTIONS, **_FOUND, finds=False),
     _started("a start with sections that decline", **_IN_SECTIONS, looks=(UNANSWERABLE,)),
-    _started("a start that is called for sections", **{**_IN_SECTIONS, "start": lambda _: "sections"}, **_FOUND),
     _started("a graded start with sections", **_IN_SECTIONS, **GRADED, **_looked(_SURE)),
-    _started("a graded start with sections in doubt", **_IN_SECTIONS, **GRADED, looks=(_UNSURE,)),
     _started(
         "a start with sections that documents may not follow",
         **_IN_SECTIONS,

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import re
-import time
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -311,14 +310,12 @@ class Seen:
         text: All pieces that were shown.
         end: How it ended; None if it did not.
         error: The type of what was raised; itself it would keep what it came through.
-        first: Seconds to the first text.
     """
 
     query: Query
     text: str = ""
     end: Outcome | None = None
     error: type[Exception] | None = None
-    first: float | None = None
 
     def wrong(self) -> str | None:
         """Say what is wrong with it, if anything is."""
@@ -393,11 +390,10 @@ class _Crowd:
 
     def ask(self, query: Query) -> Seen:
         """Read one reply, in a thread."""
-        seen, started = Seen(query), time.perf_counter()
+        seen = Seen(query)
         try:
             with closing(self.open(query)) as texts:  # type: ignore[type-var]
                 for shown, text in enumerate(texts, 1):
-                    seen.first = seen.first or time.perf_counter() - started
                     seen.text += text
                     if shown == query.leaves_after:
                         seen.end = "left"
@@ -432,12 +428,11 @@ class _Crowd:
             await asyncio.sleep(1)
 
     async def _read(self, seen: Seen) -> None:
-        query, started, task = seen.query, time.perf_counter(), asyncio.current_task()
+        query, task = seen.query, asyncio.current_task()
         async with aclosing(self.aopen(query)) as texts:  # type: ignore[type-var]
             shown = 0
             async for text in texts:
                 shown += 1
-                seen.first = seen.first or time.perf_counter() - started
                 seen.text += text
                 if shown == query.leaves_after:
                     if not query.cancels:
