@@ -109,7 +109,7 @@ def test_examples_without_a_key(tmp_path: Path) -> None:
         ("agent", ["rag: £104", "long_context: Osric Pellan, a diver, for £180", "[harbour-minutes.md, from "]),
         pytest.param(
             "workflow",
-            ["Decision: rag", "Decision: long_context", "Documents: ", "Osric Pellan, a diver, for £180"],
+            ["Decision: long_context", "Documents: ", "Osric Pellan, a diver, for £180"],
             marks=pytest.mark.matrix,
         ),
         pytest.param(
