@@ -24,7 +24,6 @@ Source: TypeAlias = (
     list[Document] | Runnable[Any, Any] | Callable[[dict[str, Any]], Iterable[Document] | Awaitable[Iterable[Document]]]
 )
 _ALWAYS = ("retrieved", "context", "answer", "route", "answerable", "finish_reason", "decision", "usage")
-_MESSAGES = "messages of LangChain"
 OUTPUT_KEYS = frozenset([*_ALWAYS, "citations"])
 
 

@@ -1,4 +1,4 @@
-"""Run a chain, or one of its two steps, as LangChain runs a runnable; runs record no text of whole documents."""
+"""Run a chain as LangChain runs a runnable; runs record no text of whole documents."""
 
 from __future__ import annotations
 

@@ -14,8 +14,12 @@ def uncopied(whole: object, error: TypeError) -> TypeError:
         try:
             deepcopy(part)
         except TypeError:  # noqa: PERF203 - the name is of this field
-            return TypeError(f"{type(whole).__name__}.{name} cannot be copied: {error}")
+            return _named(whole, name, error)
     return error
+
+
+def _named(whole: object, name: str, error: TypeError) -> TypeError:
+    return TypeError(f"{type(whole).__name__}.{name.strip('_')} cannot be copied: {error}")
 
 
 class NamesUncopied:
@@ -27,6 +31,5 @@ class NamesUncopied:
             try:
                 vars(made)[name] = deepcopy(part, memo)
             except TypeError as error:  # noqa: PERF203 - the name is of this field
-                msg = f"{type(self).__name__}.{name.strip('_')} cannot be copied: {error}"
-                raise TypeError(msg) from error
+                raise _named(self, name, error) from error
         return made

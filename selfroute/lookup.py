@@ -35,9 +35,9 @@ class Queries(Recent[str]):
     returns counts. So agents of several users may share the tools.
     """
 
-    def __init__(self, most: int = _MOST_QUERIES) -> None:
-        """Remember the queries of so many documents."""
-        super().__init__(most)
+    def __init__(self) -> None:
+        """Remember nothing."""
+        super().__init__(_MOST_QUERIES)
 
 
 class Lookup(Generic[Document]):

@@ -204,7 +204,7 @@ def _downloaded(dataset: Dataset) -> Path:
     try:
         return download(repository, file)
     except ImportError as error:
-        msg = "data sets from the Hub need huggingface_hub: pip install 'selfroute[evaluate]', or name a --data-folder"
+        msg = "data sets from the Hub need huggingface_hub: pip install huggingface_hub, or name a --data-folder"
         raise ConfigurationError(msg) from error
     except OSError as error:
         msg = (

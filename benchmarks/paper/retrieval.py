@@ -187,7 +187,7 @@ def _encoders(name: str, *, replies: Replies | None) -> tuple[Any, Any]:
 
 def _need(package: str, name: str) -> None:
     if not find_spec(package):
-        msg = f"the retriever {name} needs {package}, which is not installed: pip install 'selfroute[evaluate]'"
+        msg = f"the retriever {name} needs {package}, which is not installed: pip install --group paper"
         raise ConfigurationError(msg)
 
 

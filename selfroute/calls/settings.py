@@ -379,7 +379,8 @@ def _priced_as(name: str, value: Any) -> PricedAs:
             raise ConfigurationError(msg)
         for field, model in value.items():
             PricedModel.parse(f"{name}[{field!r}]", model)
-    elif value is not None:
+        return dict(value)  # the caller may change theirs
+    if value is not None:
         PricedModel.parse(name, value)
     return value  # type: ignore[no-any-return]
 

@@ -60,7 +60,7 @@ async def acheck(call: Call[Any]) -> Findings:
 
 
 def _finding(subject: Subject, look: Callable[[], Remark]) -> Finding:
-    """Return the finding about one subject; an error of the user's own parts, such as a token counter, is one, too."""
+    """Return the finding about one subject; an error of the user's own parts, such as a retriever, is one, too."""
     try:
         ok, message, advice = look()
     except Exception as error:  # noqa: BLE001

@@ -144,11 +144,13 @@ class Account:
         if self._record is None and self._parent is None:
             return
         entry = self._entry(answer, error)
-        if self._parent is not None:
-            seconds, reason = perf_counter() - self._started, answer.finish_reason if answer else None
-            telemetry.record(entry, parent=self._parent, seconds=seconds, finish_reason=reason)
         if self._record:
             self._record(entry)
+        if self._parent is not None:
+            try:
+                telemetry.record(entry, parent=self._parent, finish_reason=answer.finish_reason if answer else None)
+            except Exception:
+                _logger.exception("the span of a question could not be recorded")
 
     def _entry(self, answer: Answer | None, error: BaseException | None) -> Entry:
         failed, decided = isinstance(error, Exception), self._decided

@@ -38,8 +38,13 @@ def _read(ledger: L, rows: Iterable[Mapping[str, Any]]) -> L:
 
     Raises:
         InputError: A row is not as described.
+        ImportError: There is no pydantic, which both frameworks bring.
     """
-    from selfroute.usage.rows import entry_of  # noqa: PLC0415 - few read rows
+    try:
+        from selfroute.usage.rows import entry_of  # noqa: PLC0415 - few read rows
+    except ModuleNotFoundError as error:
+        msg = f"reading rows needs {error.name}: pip install {error.name}"
+        raise ImportError(msg) from error
 
     for entry in map(entry_of, rows):
         ledger.add(entry)

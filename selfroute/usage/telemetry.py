@@ -48,13 +48,12 @@ def parent() -> Context | None:
     return context.get_current()  # type: ignore[no-any-return]
 
 
-def record(entry: Entry, *, parent: Context, seconds: float, finish_reason: str | None) -> None:
+def record(entry: Entry, *, parent: Context, finish_reason: str | None) -> None:
     """Record the span of a question that has just ended.
 
     Args:
         entry: The record of the question.
         parent: The context in which it began.
-        seconds: How long it took in this process.
         finish_reason: How the reply that is shown ended; None if that is not known.
     """
     from opentelemetry import trace  # noqa: PLC0415
@@ -63,7 +62,7 @@ def record(entry: Entry, *, parent: Context, seconds: float, finish_reason: str 
 
     end = time.time_ns()
     span = trace.get_tracer("selfroute", __version__).start_span(
-        _NAME, parent, attributes=_attributes(entry, finish_reason), start_time=end - int(seconds * 1e9)
+        _NAME, parent, attributes=_attributes(entry, finish_reason), start_time=end - int((entry.seconds or 0) * 1e9)
     )
     if entry.error:
         span.set_status(trace.StatusCode.ERROR)  # without a description: messages may quote texts

@@ -64,7 +64,6 @@ class Totals:
             self._models[known] = self._models.get(known, NOTHING) + counts
         if entry.outcome == "failed":
             self._errors[str(entry.error)] += 1
-        if entry.outcome == "failed":
             return
         answered, queries = entry.outcome == "answered", self._queries
         queries["queries"] += 1

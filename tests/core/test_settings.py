@@ -129,3 +129,12 @@ def test_settings_document_budget() -> None:
     assert Settings(max_context_tokens=70).document_budget(100_000) == 70
     assert Settings().document_budget(None) is None
     assert Settings().document_budget(100_000) == 89_000
+
+
+def test_priced_as_is_copied() -> None:
+    given = {"llm": "openai:gpt-4o-mini"}
+    settings = Settings(priced_as=given)
+    given["llm"] = "nonsense"
+    model = settings.declared_model("rag", shared=True)
+    assert model
+    assert model.name == "gpt-4o-mini"

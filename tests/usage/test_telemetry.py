@@ -15,7 +15,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
-from both_parts import EVERYWHERE, STREAMS, pipeline
+from both_parts import EVERYWHERE, STREAMS, ledger_of, listening, pipeline
 from langchain_parts import a_chain, ask
 from llamaindex_parts import an_engine
 from scenarios import DOCUMENT_TEXTS, FINAL, FOUND, PASSAGE_TEXTS, QUESTION, WHOLE
@@ -64,6 +64,19 @@ ENDED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {  # options, and what
         {"route": "rag", "declined": False, "answerable": True, "stopped": True},
     ),
 }
+
+
+async def test_telemetry_that_fails_costs_no_answer_and_no_entry(
+    exporter: InMemorySpanExporter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any, **__: Any) -> Any:
+        raise ConnectionError
+
+    monkeypatch.setattr(trace, "get_tracer", broken)
+    one, ledger = pipeline("langchain invoke"), ledger_of("langchain invoke")
+    with listening(ledger, one):
+        assert (await one.ask()).answer == FOUND
+    assert (ledger.to_dict()["queries"], exporter.get_finished_spans()) == (1, ())
 
 
 @pytest.mark.parametrize("where", EVERYWHERE)

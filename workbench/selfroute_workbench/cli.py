@@ -82,7 +82,7 @@ def demo(
     Without --model, recorded replies of a language model answer, and the strategies are compared.
     Example: selfroute demo --model openai:gpt-4o-mini
     """
-    return _perform("demo:demo", o.Options(**locals()), base_url)
+    return _perform("demo:demo", o.Options(**locals()))
 
 
 @app.command()
@@ -106,7 +106,7 @@ def ask(
 
     Without --question the last argument is the question. Example: selfroute ask report.pdf "When does it end?"
     """
-    return _perform("asking:ask", o.Options(**locals()), base_url)
+    return _perform("asking:ask", o.Options(**locals()))
 
 
 @app.command()
@@ -130,7 +130,7 @@ def check(
 
     Example: selfroute check reports --model openai:gpt-4o-mini
     """
-    return _perform("asking:check", o.Options(**locals()), base_url)
+    return _perform("asking:check", o.Options(**locals()))
 
 
 @app.command()
@@ -158,7 +158,7 @@ def mcp(
     """
     given = locals()
     server = {name: given.pop(name) for name in ("http", "host", "port")}
-    return _perform("mcp:serve", o.Options(**given, as_json=True), base_url, extra="[mcp]", **server)
+    return _perform("mcp:serve", o.Options(**given, as_json=True), extra="[mcp]", **server)
 
 
 @app.command(cls=_JudgeAlone)
@@ -185,7 +185,7 @@ def evaluate(
     selfroute, unless there is a --model.
     Example: selfroute evaluate questions.jsonl --model openai:gpt-4o-mini --max-cost 2
     """
-    return _perform("evaluate:evaluate", o.Options(**locals()), base_url)
+    return _perform("evaluate:evaluate", o.Options(**locals()))
 
 
 @app.command()
@@ -207,7 +207,7 @@ def questions(
     kept: after an interruption, run the same command again to go on.
     Example: selfroute questions reports --model openai:gpt-4o-mini --max-cost 2
     """
-    return _perform("questions:questions", o.Options(**locals()), base_url)
+    return _perform("questions:questions", o.Options(**locals()))
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -232,7 +232,7 @@ def _parser() -> Any:
     return typer.main.get_command(app)
 
 
-def _perform(name: str, options: Any, address: str | None, *, extra: str = "", **more: Any) -> int:
+def _perform(name: str, options: Any, *, extra: str = "", **more: Any) -> int:
     """Run a function of `selfroute_workbench.command`; say an error in one line, and return the exit code."""
     try:
         from rich.console import Console
@@ -252,7 +252,7 @@ def _perform(name: str, options: Any, address: str | None, *, extra: str = "", *
         from selfroute.error_text import one_line, without_secrets
 
         said = one_line(error)
-        if address and "onnect" in type(error).__name__:
+        if (address := options.base_url) and "onnect" in type(error).__name__:
             said = f"{without_secrets(address)} does not answer: {said}"
         return _say(said, 1)
 

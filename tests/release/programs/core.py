@@ -17,6 +17,12 @@ assert __version__
 assert declines("The passages do not mention a ferry.")
 assert not declines("The ferry leaves at seven.")
 assert Ledger().to_dict()["queries"] == 0
+try:
+    Ledger.read([{"error": "RateLimitError"}])
+except ImportError as error:
+    assert str(error).endswith("pip install pydantic"), error
+else:
+    sys.exit("there is a pydantic")
 
 for package, extra in {"langchain_selfroute": "langchain", "llamaindex_selfroute": "llamaindex"}.items():
     done = subprocess.run(

@@ -20,8 +20,6 @@ from selfroute.answerability.gate import ReasoningSplitter, declines
 from selfroute_workbench.evaluation.looks import Look
 from selfroute_workbench.evaluation.questions import Question, choice_lines
 
-GRADES = (1.0, 0.5, 0.0)
-
 JUDGE = """\
 You compare answers with reference answers. Somebody asked a question about a text. The references were written by \
 people who know the text; you do not see it. Take the references as true, and grade what each answer says, not how it \
