@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from inspect import isroutine
 from typing import Any
 
@@ -18,9 +18,7 @@ from langchain_core.vectorstores import VectorStore
 
 from langchain_selfroute import prompting
 from langchain_selfroute.bound import ChainMethods
-from selfroute.arguments import Wanted, check_takes, refuse_unknown
-from selfroute.calls import settings
-from selfroute.calls.settings import SETTINGS
+from selfroute.arguments import Wanted, check_takes
 from selfroute.documents.stored import StoredReader
 from selfroute.errors import ConfigurationError
 
@@ -52,19 +50,12 @@ _STORE = Wanted(
 _OTHER_PARTS = (Runnable, Embeddings, StoredReader, BaseStore, Document, list, dict, str)
 
 
-def refuse_missing(name: str, problem: str, *, known: Iterable[str]) -> None:
-    """Refuse an argument if pydantic found that it is missing or unknown.
-
-    Args:
-        name: Its name.
-        problem: The type of pydantic's error.
-        known: The names that are known.
+def refuse_missing(name: str, problem: str) -> None:
+    """Refuse to do without a field, if that is the problem that pydantic has with it.
 
     Raises:
-        ConfigurationError: It is missing or unknown.
+        ConfigurationError: It is missing.
     """
-    if problem == "extra_forbidden":
-        refuse_unknown(name, known=known)
     required = {"retriever": _RETRIEVER, "llm": _MODEL}
     if problem == "missing" and name in required:
         msg = f"{name} is missing: {required[name].how}"
@@ -72,14 +63,12 @@ def refuse_missing(name: str, problem: str, *, known: Iterable[str]) -> None:
 
 
 def checked(name: str, value: Any) -> Any:
-    """Return the value of a field of the chain, checked.
+    """Return the value of a part of the chain, checked.
 
     Raises:
         ConfigurationError: The field does not take it.
     """
-    if name in SETTINGS:
-        value = settings.checked(name, value)
-    if name in _PARTS and not (value is None and name in _OPTIONAL):
+    if not (value is None and name in _OPTIONAL):
         wanted, fits = _PARTS[name]
         wanted.check(name, value, fits=fits(value))
     if name == "documents" and not isinstance(value, list | Runnable):
@@ -127,7 +116,7 @@ _PARTS: Mapping[str, tuple[Wanted, Callable[[Any], bool]]] = {
         lambda value: _OTHER(value) or not isinstance(value, Runnable),
     ),
 }
-CHECKED = frozenset([*_PARTS, *SETTINGS])
+PARTS = frozenset(_PARTS)
 """The names of the fields that `checked` knows."""
 
 

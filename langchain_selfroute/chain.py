@@ -16,7 +16,7 @@ from langchain_core.runnables.graph import Graph
 from langchain_core.runnables.utils import ConfigurableFieldSpec, get_unique_config_specs
 from langchain_core.stores import BaseStore
 from langchain_core.vectorstores import VectorStore
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
+from pydantic import BaseModel, Field, ValidationInfo, field_validator, model_validator
 from typing_extensions import Self, Unpack, override
 
 from langchain_selfroute import arguments, prompting, runs, structured
@@ -30,29 +30,19 @@ from langchain_selfroute.schema import (
     SelfRouteInput,
     SelfRouteOutput,
     Uncited,
-    describe,
     graph_of,
     tool_fields,
 )
 from langchain_selfroute.stored.reading import StoredDocuments, documents_behind
 from langchain_selfroute.stored.stores import Fetch
 from selfroute import prompts
-from selfroute.answerability.structured import Answerability
-from selfroute.caching import PromptCache
 from selfroute.calls.call import Call
 from selfroute.calls.memory import Memory
-from selfroute.calls.settings import (
-    MAX_DOCUMENTS,
-    SETTINGS,
-    Doubt,
-    PricedAs,
-    Sections,
-    Settings,
-    reach_of,
-)
+from selfroute.calls.options import RoutingOptions
+from selfroute.calls.settings import SETTINGS, Settings, reach_of
 from selfroute.copies import uncopied
+from selfroute.describing import described
 from selfroute.effects import Route
-from selfroute.errors import ConfigurationError
 from selfroute.usage import prices
 from selfroute.usage.prices import is_one_model
 
@@ -80,7 +70,8 @@ def _copied(prompt: ChatPromptTemplate) -> ChatPromptTemplate:
     return prompt.model_copy(update={"messages": [history.model_copy(), own]})
 
 
-class SelfRouteChain(ChainMethods, RunnableSerializable[str | Mapping[str, Any], SelfRouteOutput]):
+@described(name="The name of its runs, in traces.")
+class SelfRouteChain(ChainMethods, RoutingOptions, RunnableSerializable[str | Mapping[str, Any], SelfRouteOutput]):
     """Answer from the retrieved passages; read whole documents only when the model declines.
 
     A drop-in replacement for `create_retrieval_chain` that follows section 4.2 of Li et al. (2024). In the first step
@@ -116,30 +107,6 @@ class SelfRouteChain(ChainMethods, RunnableSerializable[str | Mapping[str, Any],
             the vector store; a list, which is read in order; or a runnable or callable (sync or async) that takes
             `{**inputs, "retrieved": [...]}` and returns a list of Documents. It may be left out if the retriever is
             `vectorstore.as_retriever()`: then it is `StoredDocuments(vectorstore)`.
-        answerability: How the model reports whether it can answer. With `"text"`, it writes the answer or the refusal,
-            as in the paper. With `"structured"`, it fills in `answerable` and `answer` through
-            `with_structured_output`, which it must have; each step's reply then comes in one piece, even in a stream.
-            With `"graded"`, the first reply begins with two numbers from 0 to 100, which are not shown: how likely the
-            whole text holds an answer (the prospect), and how likely the answer would stay the same (the confidence).
-            Your own `rag_prompt` must ask for them, as `selfroute.prompts.GRADED` does.
-        sections: The most tokens of the documents' best sections. After a decline or a doubt, the model is first asked
-            again with those sections of the documents behind the passages that share the most words with the question.
-            Whole documents are read only if that does not settle it. `4_000` is a good number, `(4_000, 16_000)` reads
-            twice, for documents of 100,000 tokens. Skipped if it would be more than half of the documents.
-        citations: Whether the output has `citations`: where the answer stands in `context`, found by its words and not
-            by a model.
-        escalation: The policy that is asked before each step after the first; None reads more after each decline. Pass
-            one of `selfroute.policies`, or a callable, sync or async, that takes a `selfroute.policies.Case` and
-            returns a bool or a `Ruling`. After a "no" the answer is the refusal, or the answer that was in doubt.
-        max_documents: How many stored documents the last step reads at most, the best of those behind the passages;
-            None for all. With 0 the question ends before, so set `sections`, too.
-        doubt_below: An answer with a lower confidence is in doubt, and more is read, as after a decline. A pair, such
-            as `(70, 60)`, gives the draft and the sections bounds of their own. None means 50. With `"structured"`,
-            setting a bound adds the numbers to the fields.
-        stop_below: A decline with a lower prospect ends the question, and no document is paid for. None means 20.
-        start: The first step: `"rag"`, `"sections"` or `"long_context"` (no draft), `"auto"` (no draft if the passages
-            are 60 % of the documents or more, and there is no `escalation`), or a callable or runnable that takes the
-            inputs and returns one of them.
         long_context_llm: The model of the second step; `llm` if None.
         rag_prompt: The prompt of the first step, with the variables `context` and `input`, and optionally
             `chat_history` and `refusal`: a template, a configurable one, or a runnable that takes them and returns a
@@ -147,18 +114,8 @@ class SelfRouteChain(ChainMethods, RunnableSerializable[str | Mapping[str, Any],
         long_context_prompt: The prompt of the second step, with the same variables.
         document_prompt: Formats each passage and document in the context. If None, the context is their text; if there
             are several documents, each is preceded by its number and its `title` or source.
-        refusal: The word by which the model declines; `"unanswerable"` by default.
-        draft_passages: How many of the retrieved passages the draft reads, the first ones; None for all. The others
-            only say which documents may hold the answer.
-        max_context_tokens: The limit for the text of the documents in the second step, in tokens. If None, it is the
-            window in the model's `profile`, or Ollama's `num_ctx`, minus room for the prompt and the answer. If neither
-            is known, there is no limit.
-        prompt_cache: How to have documents that are read again come from the provider's prompt cache, which costs less.
-            With `"auto"`, the default, questions on one document that come at once wait until the first reply begins,
-            for at most five seconds. `"5m"` and `"1h"` also mark where the documents end in prompts to Anthropic's
-            models, where the first reading costs 1.25 or 2 times the price. `"off"` does neither.
-        priced_as: The model whose price counts, as `provider:name`, if the name or address of `llm` is in no price
-            list; or a dict, `{"llm": ..., "long_context_llm": ...}`.
+
+    The options of routing are fields, too: `selfroute.calls.options.RoutingOptions` describes them.
 
     Raises:
         ConfigurationError: The parts cannot work together (raised by the constructor; a `ValueError`).
@@ -175,36 +132,13 @@ class SelfRouteChain(ChainMethods, RunnableSerializable[str | Mapping[str, Any],
     rag_prompt: Runnable[Any, Any] = Field(default_factory=partial(_copied, _RAG_PROMPT))
     long_context_prompt: Runnable[Any, Any] = Field(default_factory=partial(_copied, _LONG_CONTEXT_PROMPT))
     document_prompt: BasePromptTemplate | None = None  # type: ignore[type-arg]
-    refusal: str = "unanswerable"
-    answerability: Answerability = "text"
-    doubt_below: Doubt = None
-    stop_below: int | None = None
-    sections: Sections = None
-    draft_passages: int | None = None
-    max_documents: int | None = MAX_DOCUMENTS
-    escalation: Any = Field(default=None, repr=False, exclude=True)
-    start: Any = "rag"
-    max_context_tokens: int | None = None
-    citations: bool = False
-    prompt_cache: PromptCache = "auto"
-    priced_as: PricedAs = None
 
-    model_config = ConfigDict(arbitrary_types_allowed=True, defer_build=True, extra="forbid", hide_input_in_errors=True)
+    model_config = RoutingOptions.model_config  # LangChain's would ignore unknown options
 
-    if not TYPE_CHECKING:  # type checkers take the signature from the fields
-
-        def __init__(self, **fields: Any) -> None:
-            try:
-                super().__init__(**fields)
-            except ValidationError as error:
-                for detail in error.errors():
-                    own = detail.get("ctx", {}).get("error")
-                    if isinstance(own, ConfigurationError):
-                        raise own from None
-                    arguments.refuse_missing(
-                        "".join(map(str, detail["loc"])), detail["type"], known=type(self).model_fields
-                    )
-                raise
+    @classmethod
+    @override
+    def _refuse_missing(cls, name: str, problem: str) -> None:
+        arguments.refuse_missing(name, problem)
 
     @override
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
@@ -225,7 +159,7 @@ class SelfRouteChain(ChainMethods, RunnableSerializable[str | Mapping[str, Any],
     def _check_documents(cls, value: Any) -> Any:
         return arguments.checked("documents", value)
 
-    @field_validator(*arguments.CHECKED - {"documents"}, mode="before")
+    @field_validator(*arguments.PARTS - {"documents"}, mode="before")
     @classmethod
     def _check_field(cls, value: Any, info: ValidationInfo) -> Any:
         return arguments.checked(str(info.field_name), value)
@@ -483,6 +417,3 @@ class SelfRouteChain(ChainMethods, RunnableSerializable[str | Mapping[str, Any],
 
         make = self.calling(question, {})
         return await runs.ainvoke("check", question, config, make, checking.acheck, record=recorded_findings)
-
-
-describe(SelfRouteChain, name="The name of its runs, in traces.")

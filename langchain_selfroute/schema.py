@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from textwrap import dedent
 from typing import Any
 
 from langchain_core.documents import Document
 from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.graph import Graph
-from pydantic import BaseModel
 from typing_extensions import NotRequired, TypedDict
 
 from langchain_selfroute.runs import recorded
 from selfroute.answerability import Signal
-from selfroute.calls.settings import Options
+from selfroute.calls.options import Options
 from selfroute.effects import Route
 
 _BRIEF = ("answer", "route", "answerable")
@@ -186,16 +183,3 @@ def brief_of(result: Mapping[str, Any], source_key: str) -> dict[str, Any]:
     sources = list(dict.fromkeys(str(name) for name in names if name is not None))
     cited = {"citations": result["citations"]} if "citations" in result else {}
     return {**{key: result[key] for key in _BRIEF}, "sources": sources, **cited}
-
-
-def describe(model: type[BaseModel], **inherited: str) -> None:
-    """Give the fields of a class the descriptions in its docstring, for editors and schemas.
-
-    Args:
-        model: The class.
-        inherited: The descriptions of fields that its docstring does not name.
-    """
-    attributes = dedent((model.__doc__ or "").partition("Attributes:\n")[2].partition("\n\n")[0])
-    found = re.findall(r"^(\w+): (.*(?:\n +.*)*)", attributes, re.MULTILINE)
-    for name, text in [*found, *inherited.items()]:
-        model.model_fields[name].description = " ".join(text.split())

@@ -18,7 +18,7 @@ from llama_index.core.schema import BaseComponent, BaseNode
 
 from llamaindex_selfroute.convert import Source, checked_prompt
 from selfroute.arguments import Wanted, check_takes
-from selfroute.calls.settings import SETTINGS, Options, checked
+from selfroute.calls.options import DEFAULTS, Options, checked
 from selfroute.documents.stored import StoredReader
 from selfroute.errors import ConfigurationError
 
@@ -194,5 +194,5 @@ _CHECKS: Mapping[str, Callable[[Any], Any]] = {
     "long_context_llm": _optional(_passing(partial(check_model, "long_context_llm"))),
     "document_prompt": _optional(partial(checked_prompt, "document_prompt", variables={"content"})),
     **{name: partial(checked_prompt, name) for name in PROMPTS},
-    **{name: partial(checked, name) for name in SETTINGS},
+    **{name: partial(checked, name) for name in DEFAULTS},
 }

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import copy
-from dataclasses import fields as fields_of
 from typing import TYPE_CHECKING, Any, cast
 
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -36,7 +35,8 @@ from llamaindex_selfroute.stored.reading import StoredDocuments, documents_behin
 from llamaindex_selfroute.synthesizer import SelfRouteSynthesizer
 from selfroute.agent_tools import MOST_TOKENS, check_most
 from selfroute.arguments import refuse_unknown
-from selfroute.calls.settings import Settings, reach_of
+from selfroute.calls.options import DEFAULTS
+from selfroute.calls.settings import reach_of
 from selfroute.copies import NamesUncopied
 from selfroute.errors import ConfigurationError
 from selfroute.prompts import CHECK_QUESTION
@@ -46,9 +46,7 @@ if TYPE_CHECKING:
 
     from selfroute.checking import Findings
 
-_DEFAULTS = {field.name: field.default for field in fields_of(Settings)} | {
-    "streaming": False
-}  # the default of all other fields is None
+_DEFAULTS = {**DEFAULTS, "streaming": False}  # the default of all other fields is None
 
 _ASKED: ContextVar[tuple[Any, Any]] = ContextVar("selfroute_asked", default=(None, None))
 """The engine that is asked a question, and a copy of it as it was then."""
@@ -106,10 +104,8 @@ class SelfRouteQueryEngine(NamesUncopied, RetrieverQueryEngine):
             documents: Where the whole documents come from, as in `SelfRouteSynthesizer`. It may be left out if the
                 retriever is an index's own: then it is `StoredDocuments(index)`.
             llm: The model; `Settings.llm` if None.
-            **fields: Other fields of `SelfRouteSynthesizer`: `long_context_llm`, `rag_prompt`, `long_context_prompt`,
-                `document_prompt`, `refusal`, `answerability`, `doubt_below`, `stop_below`, `sections`,
-                `draft_passages`, `max_documents`, `escalation`, `start`, `max_context_tokens`, `citations`,
-                `prompt_cache`, `priced_as`, `streaming`.
+            **fields: Other fields of `SelfRouteSynthesizer`, such as `long_context_llm`, `rag_prompt` and `streaming`,
+                and the options of routing, such as `sections` and `citations`.
 
         Raises:
             ConfigurationError: The parts cannot work together (a `ValueError`).

@@ -19,21 +19,22 @@ from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.prompts import BasePromptTemplate, PromptTemplate
 from llama_index.core.response_synthesizers import BaseSynthesizer
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
-from typing_extensions import override
+from typing_extensions import Unpack, override
 
 from llamaindex_selfroute import internals, models, responses
-from llamaindex_selfroute.arguments import PROMPTS, CheckedFields
+from llamaindex_selfroute.arguments import PROMPTS, CheckedFields, SynthesizerFields
 from llamaindex_selfroute.convert import Source, bundle_of, check_numbers, checked_prompt
 from llamaindex_selfroute.events import send
 from llamaindex_selfroute.host import LlamaIndexHost, QueryCall, SynthesizerParts
 from llamaindex_selfroute.stored.filters import filtered
 from llamaindex_selfroute.stored.reading import StoredDocuments
 from selfroute import prompts
-from selfroute.answerability.structured import Answerability
-from selfroute.caching import PromptCache
+from selfroute.arguments import refuse_unknown
 from selfroute.calls.memory import Memory
-from selfroute.calls.settings import MAX_DOCUMENTS, SETTINGS, Doubt, PricedAs, Sections, Settings
+from selfroute.calls.options import DEFAULTS, Options, RoutingOptions
+from selfroute.calls.settings import SETTINGS, Settings
 from selfroute.copies import NamesUncopied
+from selfroute.describing import takes_fields_of
 from selfroute.effects import Route
 from selfroute.errors import ConfigurationError
 from selfroute.usage import prices
@@ -98,6 +99,7 @@ class SelfRouteSynthesizer(NamesUncopied, CheckedFields, BaseSynthesizer):
         ```
     """
 
+    @takes_fields_of(RoutingOptions)
     def __init__(  # noqa: PLR0913 - all fields
         self,
         *,
@@ -107,21 +109,9 @@ class SelfRouteSynthesizer(NamesUncopied, CheckedFields, BaseSynthesizer):
         rag_prompt: BasePromptTemplate | None = None,
         long_context_prompt: BasePromptTemplate | None = None,
         document_prompt: BasePromptTemplate | None = None,
-        refusal: str = "unanswerable",
-        answerability: Answerability = "text",
-        doubt_below: Doubt = None,
-        stop_below: int | None = None,
-        sections: Sections = None,
-        draft_passages: int | None = None,
-        max_documents: int | None = MAX_DOCUMENTS,
-        escalation: Any = None,
-        start: Any = "rag",
-        max_context_tokens: int | None = None,
-        citations: bool = False,
-        prompt_cache: PromptCache = "auto",
-        priced_as: PricedAs = None,
         streaming: bool = False,
         callback_manager: CallbackManager | None = None,
+        **options: Unpack[Options],
     ) -> None:
         """Build a synthesizer from its parts.
 
@@ -137,47 +127,9 @@ class SelfRouteSynthesizer(NamesUncopied, CheckedFields, BaseSynthesizer):
             document_prompt: Formats each node and document in the context, with the variables `content`,
                 `metadata_str` and the keys of its metadata. If None, a node has its own format for models; if there
                 are several documents, each is preceded by its number and its id.
-            refusal: The word by which the model declines.
-            answerability: How the model reports whether it can answer. With `"text"`, it writes the answer or the
-                refusal, as in the paper. With `"structured"`, it fills in `answerable` and `answer`, through its
-                response format or a function call; a model with neither gets the schema as an instruction.
-                Each step's reply then comes in one piece, even in a stream. With `"graded"`, the first reply begins
-                with two numbers from 0 to 100, which are not shown: how likely the whole text holds an answer (the
-                prospect), and how likely the answer would stay the same (the confidence). Your own `rag_prompt` must
-                ask for them, as `selfroute.prompts.GRADED` does.
-            doubt_below: An answer with a lower confidence is in doubt, and more is read, as after a decline. A pair,
-                such as `(70, 60)`, gives the draft and the sections bounds of their own. None means 50. With
-                `"structured"`, setting a bound adds the numbers to the fields.
-            stop_below: A decline with a lower prospect ends the question, and no document is paid for. None means 20.
-            sections: The most tokens of the documents' best sections. After a decline or a doubt, the model is first
-                asked again with those sections of the documents behind the nodes that share the most words with the
-                question. Whole documents are read only if that does not settle it. `4_000` is a good number,
-                `(4_000, 16_000)` reads twice, for documents of 100,000 tokens. Skipped if it would be more than half of
-                the documents.
-            draft_passages: How many of the retrieved nodes the draft reads, the first ones; None for all. The others
-                only say which documents may hold the answer.
-            max_documents: How many stored documents the last step reads at most, the best of those behind the nodes;
-                None for all. With 0 the question ends before, so set `sections`, too.
-            escalation: The policy that is asked before each step after the first; None reads more after each decline.
-                Pass one of `selfroute.policies`, or a callable, sync or async, that takes a `selfroute.policies.Case`
-                and returns a bool or a `Ruling`. After a "no" the answer is the refusal, or the answer that was in
-                doubt.
-            start: The first step: `"rag"`, `"sections"` or `"long_context"` (no draft), `"auto"` (no draft if the
-                nodes are 60 % of the documents or more, and there is no `escalation`), or a callable, sync or async,
-                that takes the QueryBundle and returns one of them.
-            max_context_tokens: The limit for the text of the documents in the second step, in tokens. If None, it is
-                the model's `metadata.context_window`, minus room for the prompt and the answer. If that is LlamaIndex's
-                default, there is no limit.
-            citations: Whether the metadata have `citations`: where the answer stands in the source nodes, found by its
-                words and not by a model. `citation_nodes(response)` returns them as nodes.
-            prompt_cache: How to have documents that are read again come from the provider's prompt cache, which costs
-                less. With `"auto"`, the default, questions on one document that come at once wait until the first reply
-                begins, for at most five seconds. `"5m"` and `"1h"` also mark where the documents end in prompts to
-                Anthropic's models, where the first reading costs 1.25 or 2 times the price. `"off"` does neither.
-            priced_as: The model whose price counts, as `provider:name`, if the name or address of `llm` is in no price
-                list; or a dict, `{"llm": ..., "long_context_llm": ...}`.
             streaming: Whether to answer in pieces.
             callback_manager: The callback manager; both models get it, too.
+            **options: The options of routing, which `selfroute.calls.options.RoutingOptions` describes.
 
         Raises:
             ConfigurationError: The parts cannot work together (a `ValueError`).
@@ -188,15 +140,10 @@ class SelfRouteSynthesizer(NamesUncopied, CheckedFields, BaseSynthesizer):
             self.callback_manager = callback_manager
         self.documents = documents  # type: ignore[assignment]
         self.document_prompt = document_prompt
-        self.refusal = refusal
-        self.answerability: Answerability = answerability
-        self.doubt_below, self.stop_below = doubt_below, stop_below
-        self.sections, self.draft_passages, self.max_documents = sections, draft_passages, max_documents
-        self.escalation, self.start = escalation, start
-        self.max_context_tokens = max_context_tokens
-        self.citations = citations
-        self.prompt_cache: PromptCache = prompt_cache
-        self.priced_as = priced_as
+        if unknown := options.keys() - DEFAULTS.keys():
+            refuse_unknown(min(unknown), known=SynthesizerFields.__annotations__)
+        for name, value in {**DEFAULTS, **options}.items():
+            setattr(self, name, value)
         self.memory = Memory(models.name_of)
         prices.load_price_lists()
         self.rag_prompt = rag_prompt or _RAG_PROMPT

@@ -125,15 +125,3 @@ def check_asks_for_numbers(name: str, text: str) -> None:
             "selfroute.prompts.GRADED shows how"
         )
         raise ConfigurationError(msg)
-
-
-def refusal_of(value: Any) -> str:
-    """Return the refusal as a model is asked to write it: without white space around it.
-
-    Raises:
-        ConfigurationError: It is not text, or contains no letter or digit.
-    """
-    if not isinstance(value, str) or not any(character.isalnum() for character in value):
-        msg = "refusal must be a word or words that a model can write, such as 'unanswerable'"
-        raise ConfigurationError(msg)
-    return value.strip()

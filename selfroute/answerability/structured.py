@@ -13,7 +13,6 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from selfroute.answerability.ending import REPORTED, Ending
 from selfroute.answerability.scores import score_of
-from selfroute.errors import ConfigurationError
 
 Answerability = Literal["text", "graded", "structured"]
 
@@ -60,18 +59,6 @@ class Form(NamedTuple):
         """The type and the description of each field, in the order in which models fill them in."""
         numbers = {name: _SCORES[name] for name in self.scores}
         return {**numbers, "answerable": (bool, ANSWERABLE), "answer": (str, ANSWER)}
-
-
-def answerability_of(value: Any) -> Answerability:
-    """Return the value of the option `answerability`, checked.
-
-    Raises:
-        ConfigurationError: It is something else.
-    """
-    if value in ("text", "graded", "structured"):
-        return value  # type: ignore[no-any-return]
-    msg = f"answerability must be 'text', 'graded' or 'structured', not {value!r}"
-    raise ConfigurationError(msg)
 
 
 @cache

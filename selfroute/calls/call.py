@@ -18,8 +18,9 @@ from selfroute.calls.asking import Costs, ModelCalls
 from selfroute.calls.fitting import Fitting
 from selfroute.calls.host import Host, check_question
 from selfroute.calls.memory import Memory
+from selfroute.calls.options import start_of
 from selfroute.calls.reading import Reading
-from selfroute.calls.settings import Settings, start_of
+from selfroute.calls.settings import Settings
 from selfroute.effects import Answer, Compare, Decide, Decided, ReadDocuments, Retrieve, Route, Start
 from selfroute.flow import Flow, self_route
 from selfroute.usage.account import Account

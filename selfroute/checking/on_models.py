@@ -7,7 +7,7 @@ from contextlib import suppress
 from operator import is_
 from typing import TypeVar
 
-from selfroute.calls.settings import MAX_DOCUMENTS
+from selfroute.calls.options import MAX_DOCUMENTS
 from selfroute.checking.findings import Remark
 from selfroute.checking.trial import TriedQuestion
 from selfroute.checking.words import plural, told

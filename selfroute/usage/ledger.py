@@ -38,13 +38,8 @@ def _read(ledger: L, rows: Iterable[Mapping[str, Any]]) -> L:
 
     Raises:
         InputError: A row is not as described.
-        ImportError: There is no pydantic, which both frameworks bring.
     """
-    try:
-        from selfroute.usage.rows import entry_of  # noqa: PLC0415 - few read rows
-    except ModuleNotFoundError as error:
-        msg = f"reading rows needs {error.name}: pip install {error.name}"
-        raise ImportError(msg) from error
+    from selfroute.usage.rows import entry_of  # noqa: PLC0415 - few read rows
 
     for entry in map(entry_of, rows):
         ledger.add(entry)

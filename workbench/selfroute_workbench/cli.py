@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from selfroute import __version__
-from selfroute.calls.settings import MAX_DOCUMENTS
+from selfroute.calls.options import MAX_DOCUMENTS
 from selfroute.errors import ConfigurationError, InputError, SelfRouteError
 
 try:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from selfroute.calls.settings import MAX_DOCUMENTS, checked
+from selfroute.calls.options import MAX_DOCUMENTS, checked
 
 _TAKES = {
     "sections": "a number of tokens, or ascending ones, such as 4000,16000",

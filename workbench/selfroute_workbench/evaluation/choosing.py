@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from selfroute.calls.settings import Sections
+from selfroute.calls.options import Sections
 from selfroute.errors import ConfigurationError
 from selfroute_workbench.evaluation.looks import NAMES, Strategy
 from selfroute_workbench.evaluation.record import Record

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from selfroute.calls.settings import Sections
+from selfroute.calls.options import Sections
 from selfroute.errors import ConfigurationError
 from selfroute_workbench.evaluation.looks import SECTIONS, Failure, Key, Look, Measure, Result, Strategy, by_question
 from selfroute_workbench.evaluation.questions import Question

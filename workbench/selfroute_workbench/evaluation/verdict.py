@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
-from selfroute.calls.settings import Sections
+from selfroute.calls.options import Sections
 from selfroute.errors import ConfigurationError
 from selfroute_workbench.evaluation.choosing import options_of
 from selfroute_workbench.evaluation.looks import NAMES, Strategy
