@@ -21,6 +21,7 @@ from llamaindex_selfroute.events import SelfRouteDecisionEvent, SelfRouteQueryEv
 from llamaindex_selfroute.models import ResponseTally, package_of
 from llamaindex_selfroute.stored.filters import FilteredSource
 from llamaindex_selfroute.stored.nodes import Link
+from llamaindex_selfroute.view import view_of, with_view
 from selfroute.answerability.structured import length_of
 from selfroute.caching import Prefix, ProviderCache, prefix_in
 from selfroute.calls.call import Call
@@ -222,7 +223,8 @@ class LlamaIndexHost(Host[NodeWithScore]):
     @override
     def asking(self, question: str) -> Self:
         other = super().asking(question)
-        other.query = QueryBundle(question)
+        view, bundle = view_of(self.query), QueryBundle(question)
+        other.query = with_view(bundle, view) if view else bundle
         return other
 
     @override

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any, cast
 
@@ -33,6 +31,7 @@ from llamaindex_selfroute.host import LlamaIndexHost, QueryCall
 from llamaindex_selfroute.stored.filters import takes_filters, watched
 from llamaindex_selfroute.stored.reading import StoredDocuments, documents_behind
 from llamaindex_selfroute.synthesizer import SelfRouteSynthesizer
+from llamaindex_selfroute.view import View, view_of, with_view
 from selfroute.agent_tools import MOST_TOKENS, check_most
 from selfroute.arguments import refuse_unknown
 from selfroute.calls.options import DEFAULTS
@@ -47,9 +46,6 @@ if TYPE_CHECKING:
     from selfroute.checking import Findings
 
 _DEFAULTS = {**DEFAULTS, "streaming": False}  # the default of all other fields is None
-
-_ASKED: ContextVar[tuple[Any, Any]] = ContextVar("selfroute_asked", default=(None, None))
-"""The engine that is asked a question, and a copy of it as it was then."""
 
 
 class EngineFields(SynthesizerFields, total=False):
@@ -205,7 +201,7 @@ class SelfRouteQueryEngine(NamesUncopied, RetrieverQueryEngine):
         """
         from llamaindex_selfroute.tools import tools_of  # noqa: PLC0415 - only where it is used
 
-        return tools_of(self._call, self._scoped, max_tokens=check_most(max_tokens))
+        return tools_of(self._call, max_tokens=check_most(max_tokens))
 
     def warm_up(self) -> None:
         """Do once what would otherwise hold up the first question, for a tenth of a second; `check` does so, too.
@@ -232,19 +228,18 @@ class SelfRouteQueryEngine(NamesUncopied, RetrieverQueryEngine):
         """
         from selfroute import checking  # noqa: PLC0415 - only where it is used
 
-        with self._scoped():
-            return checking.check(self._call(question))
+        return checking.check(self._call(question))
 
     async def acheck(self, question: str | QueryBundle = CHECK_QUESTION) -> Findings:
         """The async twin of `check`."""
         from selfroute import checking  # noqa: PLC0415
 
-        with self._scoped():
-            return await checking.acheck(self._call(question))
+        return await checking.acheck(self._call(question))
 
     def _call(self, question: str | QueryBundle) -> QueryCall:
         """Return a call that no synthesizer has begun, so it retrieves the nodes itself."""
-        return QueryCall(LlamaIndexHost(self._synthesizer.parts(), bundle_of(question), finder=self))
+        bundle, view = self._asked(bundle_of(question))
+        return QueryCall(LlamaIndexHost(self._synthesizer.parts(view.documents), bundle, finder=self))
 
     @override
     def synthesize(
@@ -253,8 +248,7 @@ class SelfRouteQueryEngine(NamesUncopied, RetrieverQueryEngine):
         nodes: list[NodeWithScore],
         additional_source_nodes: Sequence[NodeWithScore] | None = None,
     ) -> RESPONSE_TYPE:
-        with self._scoped():
-            return super().synthesize(query_bundle, nodes, additional_source_nodes)
+        return super().synthesize(self._asked(query_bundle)[0], nodes, additional_source_nodes)
 
     @override
     async def asynthesize(
@@ -263,8 +257,7 @@ class SelfRouteQueryEngine(NamesUncopied, RetrieverQueryEngine):
         nodes: list[NodeWithScore],
         additional_source_nodes: Sequence[NodeWithScore] | None = None,
     ) -> RESPONSE_TYPE:
-        with self._scoped():
-            return await super().asynthesize(query_bundle, nodes, additional_source_nodes)
+        return await super().asynthesize(self._asked(query_bundle)[0], nodes, additional_source_nodes)
 
     @override
     @internals.without_span
@@ -282,45 +275,43 @@ class SelfRouteQueryEngine(NamesUncopied, RetrieverQueryEngine):
     @internals.without_span
     def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
         bundle_of(query_bundle)  # before the retriever is asked; some of LlamaIndex's engines begin here
-        with self._scoped():
-            return super()._query(query_bundle)
+        return super()._query(self._asked(query_bundle)[0])
 
     @override
     @internals.without_span
     async def _aquery(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
         bundle_of(query_bundle)
-        with self._scoped():
-            return await super()._aquery(query_bundle)
+        return await super()._aquery(self._asked(query_bundle)[0])
 
     @override
     def retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return super(SelfRouteQueryEngine, self._as_asked()).retrieve(query_bundle)
+        return super(SelfRouteQueryEngine, self._as_asked(query_bundle)).retrieve(query_bundle)
 
     @override
     async def aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return await super(SelfRouteQueryEngine, self._as_asked()).aretrieve(query_bundle)
+        return await super(SelfRouteQueryEngine, self._as_asked(query_bundle)).aretrieve(query_bundle)
 
-    def _as_asked(self) -> Self:
-        """Return this engine as it was when it was asked the question that is being answered, if there is one."""
-        engine, as_asked = _ASKED.get()
-        return as_asked if engine is self else self
+    def _as_asked(self, query_bundle: QueryBundle) -> Self:
+        """Return this engine as it was when it was asked a question; as it is now where it was not."""
+        view = view_of(query_bundle)
+        return cast("Self", view.as_asked) if view and view.engine is self else self
 
-    @contextmanager
-    def _scoped(self) -> Iterator[None]:
-        """Retrieve and answer, within this context, as the engine is now, whatever is changed later.
+    def _asked(self, query_bundle: QueryBundle) -> tuple[QueryBundle, View]:
+        """Return a query bundle that carries what the retriever may see now, and that, unless it does so already.
 
         A subclass that selects nodes itself may hide some, so then the synthesizer does not know the retriever.
         """
-        synthesizer, postprocessors = internals.parts_of(self)
-        own, before = internals.selects_nodes_as(type(self), SelfRouteQueryEngine), _ASKED.get()
-        retriever = self.retriever if own else None
-        with synthesizer.behind(retriever, postprocessors) as (retriever, source):
+        view = view_of(query_bundle)
+        if view is None or view.engine is not self:
+            synthesizer, postprocessors = internals.parts_of(self)
+            own = internals.selects_nodes_as(type(self), SelfRouteQueryEngine)
+            retriever = internals.fixed(self.retriever) if own else None
+            documents, as_asked = synthesizer.limited(retriever, postprocessors), self
             if retriever is not None:
-                _ASKED.set((self, internals.with_parts(self, retriever, watched(postprocessors, source))))
-            try:
-                yield
-            finally:
-                _ASKED.set(before)
+                as_asked = internals.with_parts(self, retriever, watched(postprocessors, documents))
+            view = View(self, as_asked, synthesizer, documents)
+            query_bundle = with_view(query_bundle, view)
+        return query_bundle, view
 
     @override
     def _get_prompts(self) -> dict[str, Any]:

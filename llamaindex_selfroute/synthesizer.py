@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -21,13 +19,14 @@ from llama_index.core.response_synthesizers import BaseSynthesizer
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from typing_extensions import Unpack, override
 
-from llamaindex_selfroute import internals, models, responses
+from llamaindex_selfroute import models, responses
 from llamaindex_selfroute.arguments import PROMPTS, CheckedFields, SynthesizerFields
 from llamaindex_selfroute.convert import Source, bundle_of, check_numbers, checked_prompt
 from llamaindex_selfroute.events import send
 from llamaindex_selfroute.host import LlamaIndexHost, QueryCall, SynthesizerParts
 from llamaindex_selfroute.stored.filters import filtered
 from llamaindex_selfroute.stored.reading import StoredDocuments
+from llamaindex_selfroute.view import view_of
 from selfroute import prompts
 from selfroute.arguments import refuse_unknown
 from selfroute.calls.memory import Memory
@@ -41,9 +40,6 @@ from selfroute.usage import prices
 from selfroute.usage.prices import is_one_model
 
 dispatcher = get_dispatcher(__name__)
-# The synthesizer that an engine is asking, and the documents behind the engine's retriever
-_BEHIND: ContextVar[tuple[Any, Any]] = ContextVar("selfroute_behind", default=(None, None))
-
 _options_of: Callable[[Any], tuple[Any, ...]] = attrgetter(*SETTINGS)
 
 
@@ -152,31 +148,24 @@ class SelfRouteSynthesizer(NamesUncopied, CheckedFields, BaseSynthesizer):
         self._first_prompt(settings)  # which checks that it asks for the numbers that are needed
         settings.check_prices(lambda step: models.name_of(self._models[step]), shared=is_one_model(self._models))
 
-    @contextmanager
-    def behind(
-        self, retriever: BaseRetriever | None, postprocessors: Sequence[BaseNodePostprocessor] = ()
-    ) -> Iterator[tuple[BaseRetriever | None, Source]]:
-        """Answer, within this context, for an engine with a retriever, whose filters then apply to `StoredDocuments`.
-
-        They apply as they are when the context is entered, whatever is changed later.
+    def limited(self, retriever: BaseRetriever | None, postprocessors: Sequence[BaseNodePostprocessor] = ()) -> Any:
+        """Return the documents, limited to what a retriever may see.
 
         Args:
-            retriever: The retriever; None if the nodes are not selected by a retriever alone.
+            retriever: The retriever, which nobody changes; None if the nodes are not selected by a retriever alone.
             postprocessors: Applied to the retrieved nodes.
-
-        Yields:
-            The retriever that stays as it is now, and the documents.
         """
-        before, retriever = _BEHIND.get(), None if retriever is None else internals.fixed(retriever)
-        limited = self._limited(retriever, postprocessors)
-        _BEHIND.set((self, limited))
-        try:
-            yield retriever, limited
-        finally:
-            _BEHIND.set(before)
+        source = self.documents
+        if isinstance(source, StoredDocuments):
+            return source.within(retriever, postprocessors)
+        return filtered(source, retriever)
 
-    def parts(self) -> SynthesizerParts:
-        """Return the parts that a query works with, as this synthesizer is configured now."""
+    def parts(self, documents: Any = None) -> SynthesizerParts:
+        """Return the parts that a query works with, as this synthesizer is configured now.
+
+        Args:
+            documents: What `limited` returned; None for the documents of a retriever that is not known.
+        """
         settings = self._settings()
         prompt = sections = self._first_prompt(settings)
         if prompt == _GRADED_PROMPT:
@@ -184,7 +173,7 @@ class SelfRouteSynthesizer(NamesUncopied, CheckedFields, BaseSynthesizer):
         return SynthesizerParts(
             models=self._models,
             prompts={"rag": prompt, "sections": sections, "long_context": self.long_context_prompt},
-            documents=self._source(),
+            documents=self.limited(None) if documents is None else documents,
             document_prompt=self.document_prompt,
             streaming=self._streaming,
             settings=settings,
@@ -213,17 +202,6 @@ class SelfRouteSynthesizer(NamesUncopied, CheckedFields, BaseSynthesizer):
             return _GRADED_PROMPT
         check_numbers("rag_prompt", prompt)
         return prompt
-
-    def _source(self) -> Any:
-        """Return the documents, limited to what the retriever that found the nodes may see."""
-        asked, limited = _BEHIND.get()
-        return limited if asked is self else self._limited(None, ())
-
-    def _limited(self, retriever: BaseRetriever | None, postprocessors: Sequence[BaseNodePostprocessor]) -> Any:
-        source = self.documents
-        if isinstance(source, StoredDocuments):
-            return source.within(retriever, postprocessors)
-        return filtered(source, retriever)
 
     @override
     def _get_prompts(self) -> dict[str, Any]:
@@ -307,7 +285,9 @@ class SelfRouteSynthesizer(NamesUncopied, CheckedFields, BaseSynthesizer):
 
     def _call(self, query: str | QueryBundle, nodes: Sequence[NodeWithScore], words: Mapping[str, Any]) -> QueryCall:
         bundle = bundle_of(query)
-        return QueryCall(LlamaIndexHost(self.parts(), bundle, nodes=nodes, words=words))
+        view = view_of(bundle)
+        documents = view.documents if view and view.synthesizer is self else None
+        return QueryCall(LlamaIndexHost(self.parts(documents), bundle, nodes=nodes, words=words))
 
 
 def _nodes(texts: Sequence[str]) -> list[NodeWithScore]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
 from typing import Any
 
 import pydantic
@@ -15,22 +14,20 @@ from selfroute.agent_tools import TOOLS, ToolResult
 from selfroute.lookup import Lookup, Queries
 
 Calling = Callable[[str], QueryCall]
-Scoped = Callable[[], AbstractContextManager[None]]
 
 
-def tools_of(call: Calling, scoped: Scoped, *, max_tokens: int) -> list[FunctionTool]:
+def tools_of(call: Calling, *, max_tokens: int) -> list[FunctionTool]:
     """Return the tools `search`, `find` and `open`; the raw output of each is a `ToolResult`, with an artifact.
 
     Args:
         call: Makes a call of the engine for a question: its retriever, its documents and its wall.
-        scoped: Enters what a query of the engine runs in.
         max_tokens: How many tokens an answer has at most.
     """
     queries = Queries()
-    return [_tool(name, call, scoped, queries, max_tokens) for name in TOOLS]
+    return [_tool(name, call, queries, max_tokens) for name in TOOLS]
 
 
-def _tool(name: str, call: Calling, scoped: Scoped, queries: Queries, max_tokens: int) -> FunctionTool:
+def _tool(name: str, call: Calling, queries: Queries, max_tokens: int) -> FunctionTool:
     tool = TOOLS[name]
 
     def lookup(given: Mapping[str, Any]) -> Lookup[NodeWithScore]:
@@ -39,13 +36,11 @@ def _tool(name: str, call: Calling, scoped: Scoped, queries: Queries, max_tokens
     # LlamaIndex passes a single argument by its position.
     def look(*values: Any, **named: Any) -> ToolResult:
         given = tool.given(values, named)
-        with scoped():
-            return lookup(given).look(name, given)
+        return lookup(given).look(name, given)
 
     async def alook(*values: Any, **named: Any) -> ToolResult:
         given = tool.given(values, named)
-        with scoped():
-            return await lookup(given).alook(name, given)
+        return await lookup(given).alook(name, given)
 
     schema = tool.schema(name, pydantic)
     return FunctionTool.from_defaults(look, async_fn=alook, name=name, description=tool.about, fn_schema=schema)

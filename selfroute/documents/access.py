@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 import logging
-from collections.abc import Callable, Generator, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import contextmanager, suppress
-from contextvars import ContextVar
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -283,47 +281,3 @@ class VisibilityCheck:
                     f"retrieved passages in {', '.join(keys)}; {self._advice}"
                 )
                 raise ConfigurationError(msg)
-
-
-_CURRENT: ContextVar[tuple[Any, Any]] = ContextVar("selfroute_scope", default=(None, None))  # a reader, its scope
-
-
-def scope_of(reader: Any) -> Any:
-    """Return the scope within which a reader is called; None if it is called by itself."""
-    called, scope = _CURRENT.get()
-    return scope if called is reader else None
-
-
-def call_within(scope: Any, reader: Callable[..., Any], *given: Any) -> Any:
-    """Call a reader within a scope; if what it returns has to be awaited, that runs within the scope, too."""
-    with _within(reader, scope):
-        found = reader(*given)
-    return _Awaited(found, reader, scope) if inspect.isawaitable(found) else found
-
-
-@contextmanager
-def _within(reader: Any, scope: Any) -> Iterator[None]:
-    before = _CURRENT.get()
-    _CURRENT.set((reader, scope))
-    try:
-        yield
-    finally:
-        _CURRENT.set(before)  # not `reset`, which a coroutine that is closed from elsewhere may not call
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Awaited:
-    """What an async reader returned."""
-
-    _found: Any
-    _reader: Any
-    _scope: Any
-
-    def __await__(self) -> Generator[Any, Any, Any]:
-        with _within(self._reader, self._scope):
-            return (yield from self._found.__await__())
-
-    def close(self) -> None:
-        """Close it without awaiting it, as a coroutine is closed."""
-        if hasattr(self._found, "close"):
-            self._found.close()

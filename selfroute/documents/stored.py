@@ -9,11 +9,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from selfroute.copies import NamesUncopied
-from selfroute.documents.access import Access, RetrievedChunk, StoredChunk, VisibilityCheck, call_within, scope_of
+from selfroute.documents.access import Access, RetrievedChunk, StoredChunk, VisibilityCheck
 from selfroute.documents.cache import MOST, Cache, CachedDocument, Recent, Size, ids_digest
 from selfroute.documents.chunks import PLACE_KEYS, chunks_of, shared_items, without_keys
 from selfroute.documents.ordering import UnknownOrderError
@@ -27,8 +28,8 @@ Document = TypeVar("Document")
 class StoredReader(NamesUncopied, ABC, Generic[Passage, Document]):
     """Reads the documents that passages came from, best first and each once.
 
-    Every read goes through `__call__`; a subclass overrides it to restrict or redact what is read.
-    `ScopedDocuments` calls it on behalf of a retriever.
+    Every read goes through `__call__`; a subclass overrides it to restrict or redact what is read. `ScopedDocuments`
+    calls that of a shallow copy, which is held to what a retriever may see.
 
     Attributes:
         start_key: The key of the metadata that holds a chunk's offset in its document.
@@ -45,6 +46,7 @@ class StoredReader(NamesUncopied, ABC, Generic[Passage, Document]):
     order_advice: str = "store each chunk's offset in its document, or number the chunks"
     number_advice: str = "number its pages and chunks"
     match_ids: bool = False
+    _wall: Any = None  # of the question that a copy reads for
 
     def __init__(self) -> None:
         self._cache, self._lengths_known = Cache(), Recent[int](2 * MOST)  # of each document with and without limits
@@ -134,7 +136,7 @@ class StoredReader(NamesUncopied, ABC, Generic[Passage, Document]):
         self._lengths_known.clear()
 
     def _read(self, passages: Sequence[Passage]) -> list[Document]:
-        access = self._access(scope_of(self))
+        access = self._access(self._wall)
         groups = self._grouped(passages)
         self._check_names(groups, access)
         documents = []
@@ -275,7 +277,9 @@ class ScopedDocuments(Generic[Passage, Document]):
 
     def __call__(self, *given: Any) -> Any:
         """Call the stored documents within the scope; the result is awaitable if a subclass's `__call__` is async."""
-        return call_within(self._scope, self._stored, *given)
+        reader = copy(self._stored)
+        reader._wall = self._scope  # noqa: SLF001
+        return reader(*given)
 
     def sizes(self, passages: Sequence[Passage]) -> list[Size] | None:
         """Return the sizes of the documents; None if they are not known.

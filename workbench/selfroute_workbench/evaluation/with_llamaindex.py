@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
 from copy import copy
 from functools import partial
 from typing import Any, cast
@@ -14,7 +13,7 @@ from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import QueryBundle
 
 from llamaindex_selfroute import SelfRouteQueryEngine, SelfRouteSynthesizer, internals, models
-from llamaindex_selfroute.host import LlamaIndexHost
+from llamaindex_selfroute.host import LlamaIndexHost, SynthesizerParts
 from llamaindex_selfroute.models import ResponseTally, name_of
 from selfroute.calls.call import Call
 from selfroute.calls.drivers import run
@@ -60,26 +59,22 @@ class EnginePipeline(Pipeline):
     def __init__(self, engine: RetrieverQueryEngine, kept: Replies, *, name: str | None = None) -> None:
         """Take an engine, which is not changed; `name` is as in `evaluate`."""
         self._engine, self._synthesizer = engine, _synthesizer(engine)
-        with self._scoped(self._synthesizer):
-            parts = self._synthesizer.parts()
+        parts = self._parts(self._synthesizer)
         super().__init__(parts, kept, name=name, has_own_prompt=not self._synthesizer.has_default_rag_prompt)
 
     def ask(self, options: Mapping[str, Any], given: Any, wrap: Wrap) -> Answer:
         """Answer a question with other options, through a wrapped host."""
         synthesizer = self._with(options)
         synthesizer.memory = self._trial_memory()
-        with self._scoped(synthesizer):
-            query = QueryBundle(given)
-            host = LlamaIndexHost(synthesizer.parts(), query, nodes=self._engine.retrieve(query))
-            host.streaming = False
-            call = Call[Any](wrap(host), host.settings, memory=host.parts.memory)
-            return run(call.flow(), call)
+        query = QueryBundle(given)
+        host = LlamaIndexHost(self._parts(synthesizer), query, nodes=self._engine.retrieve(query))
+        host.streaming = False
+        call = Call[Any](wrap(host), host.settings, memory=host.parts.memory)
+        return run(call.flow(), call)
 
     def check_numbers(self, options: Mapping[str, Any]) -> None:
         """Check that the first prompt asks for the two numbers that options need."""
-        synthesizer = self._with(options)
-        with self._scoped(synthesizer):
-            synthesizer.parts()
+        self._parts(self._with(options))
 
     def _with(self, options: Mapping[str, Any]) -> SelfRouteSynthesizer:
         synthesizer = copy(self._synthesizer)
@@ -87,10 +82,11 @@ class EnginePipeline(Pipeline):
             setattr(synthesizer, name, value)
         return synthesizer
 
-    def _scoped(self, synthesizer: SelfRouteSynthesizer) -> AbstractContextManager[Any]:
-        """Attach the engine's retriever to a synthesizer if it alone selects the nodes."""
+    def _parts(self, synthesizer: SelfRouteSynthesizer) -> SynthesizerParts:
+        """Return the parts of a synthesizer that is held to the engine's retriever, if that alone selects the nodes."""
         engine = self._engine
         own = isinstance(engine, SelfRouteQueryEngine) and internals.selects_nodes_as(
             type(engine), SelfRouteQueryEngine
         )
-        return synthesizer.behind(engine.retriever if own else None, engine._node_postprocessors)  # noqa: SLF001
+        retriever = internals.fixed(engine.retriever) if own else None
+        return synthesizer.parts(synthesizer.limited(retriever, engine._node_postprocessors))  # noqa: SLF001
