@@ -19,7 +19,6 @@ from rich.console import Console
 from selfroute.calls.host import check_question
 from selfroute.checking import Finding, Findings
 from selfroute.errors import ConfigurationError
-from selfroute.prompts import CHECK_QUESTION
 from selfroute_workbench.command import answers, models
 from selfroute_workbench.command.library import Library
 from selfroute_workbench.command.options import Options
@@ -66,9 +65,9 @@ def _with_question(options: Options) -> Options:
 
 def check(options: Options) -> bool:
     """Try what `ask` would use on a question, and print what was found."""
-    question = CHECK_QUESTION if options.question is None else options.question
-    session, library, _ = open_files(options, questions=[question])
-    findings = Findings(_in_users_words(finding, library.texts.values()) for finding in session.chain.check(question))
+    session, library, _ = open_files(options, questions=[options.tried])
+    found = session.chain.check(options.tried)
+    findings = Findings(_in_users_words(finding, library.texts.values()) for finding in found)
     if options.as_json:
         print_json({"ok": findings.ok, "findings": [finding.as_dict() for finding in findings]})
     else:

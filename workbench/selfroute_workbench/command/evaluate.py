@@ -48,7 +48,7 @@ def evaluate(options: Options) -> bool:
     Returns:
         Whether all questions were asked and none failed.
     """
-    is_recorded = [str(each) for each in options.files] == [corpus.NAME] and not options.model
+    is_recorded = [str(each) for each in options.asked] == [corpus.NAME] and not options.model
     strategies = _strategies(options.strategies, _RECORDED if is_recorded else COMPARED)
     if is_recorded:
         _check_recorded(options, strategies)
@@ -96,7 +96,7 @@ def _strategies(given: str | None, usual: Sequence[Strategy]) -> list[Strategy]:
 
 def _questions(options: Options) -> list[Question]:
     found: list[Question] = []
-    for name in options.files:
+    for name in options.asked:
         if str(name) == corpus.NAME:
             documents = corpus.load_documents()
             some = [
@@ -178,7 +178,7 @@ def _settings(options: Options, answering: Models, strategies: Sequence[Strategy
     parts = urlsplit(options.base_url or "")
     address = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))  # without credentials
     return {
-        "questions": [str(name) for name in options.files],
+        "questions": [str(name) for name in options.asked],
         "strategies": list(strategies),
         "language_model": answering.is_language_model,
         "base_url": address or None,

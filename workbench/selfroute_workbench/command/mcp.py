@@ -7,7 +7,7 @@ import os
 import secrets
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -51,20 +51,20 @@ Json = dict[str, Any]
 Asgi = Callable[..., Awaitable[None]]
 
 
-def serve(options: Options, *, http: bool, host: str, port: int) -> None:
+def serve(options: Options) -> None:
     """Serve the user's own files until the client goes; over HTTP, to those who send the token.
 
     Where no token is set, one is made and printed on the standard error: a port of this machine is open to all its
     users, also a port of files that only their owner may read.
     """
-    token = os.environ.get(TOKEN, "").strip()
-    if http and host not in _LOOPBACK and not token:
+    token, host, port = os.environ.get(TOKEN, "").strip(), options.host, options.port
+    if options.http and host not in _LOOPBACK and not token:
         msg = f"--host {host} is open to others: set a token in {TOKEN}, which clients send as a bearer token"
         raise ConfigurationError(msg)
-    session, library, _ = open_files(options)
+    session, library, _ = open_files(replace(options, as_json=True))
     session.chain.warm_up()
     server = server_of(session, library)
-    if not http:
+    if not options.http:
         server.run("stdio")
         return
     import uvicorn  # noqa: PLC0415 - only where it is used
