@@ -17,7 +17,6 @@ from selfroute_workbench.command.demo_screen import show_demo_answer, show_total
 from selfroute_workbench.command.models import Models
 from selfroute_workbench.command.sessions import Output
 from selfroute_workbench.command.terminal import open_console
-from selfroute_workbench.command.texts import Text
 from selfroute_workbench.demo.corpus import DemoQuestion
 
 DECLINED = Verdict(declined=True, signal="sentinel", evidence="unanswerable")
@@ -28,12 +27,11 @@ LOOKED = replace(DRAFT, sections=StepUsage(300, 5))
 READ = replace(DRAFT, long_context=StepUsage(1000, 5))
 ALL = replace(LOOKED, long_context=StepUsage(1000, 5))
 SECTIONS = [
-    FileRead("a.md", trimmed=False, sections=[FileSection(0, 1_200), FileSection(5_000, 6_100)]),
-    FileRead("b.pdf", trimmed=False, sections=[FileSection(90_000, 91_000, page=7)]),
+    FileRead("a", trimmed=False, sections=[FileSection("a", None, 0, 1_200), FileSection("a", None, 5_000, 6_100)]),
+    FileRead("b", trimmed=False, sections=[FileSection("b", 7, 90_000, 91_000)]),
 ]
 QUESTION = DemoQuestion("a", "b", "local", "?", ("!",))
 MODELS = Models(None, None, "gpt-4o-mini")
-TEXTS = {"a.md": Text("a.md", "", "a"), "b.pdf": Text("b.pdf", "", "b")}
 
 WENT_NO_FURTHER = replace(DECLINED, ruling=NO)
 # The verdict on the draft, what was used, whether it was answered, and why.
@@ -64,10 +62,10 @@ def route_of(usage: Usage) -> Any:
 def test_a_reason_says_what_was_read_and_what_was_not(
     verdict: Verdict, usage: Usage, told: str, *, answerable: bool
 ) -> None:
-    read = [FileRead("a.md", trimmed=False)] if usage.long_context else SECTIONS if usage.sections else []
+    read = [FileRead("a", trimmed=False)] if usage.long_context else SECTIONS if usage.sections else []
     output = Output("?", "!", route_of(usage), answerable, verdict.as_dict(), usage.as_dict(), [], read)
     stream = StringIO()
-    show_reasons(open_console(stream), output, models=MODELS, texts=TEXTS)
+    show_reasons(open_console(stream), output, models=MODELS)
     why, _, tokens = " ".join(stream.getvalue().split()).partition(" Tokens ")
     why, *places = why.split(" Sections ")
     assert told in why

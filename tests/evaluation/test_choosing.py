@@ -12,14 +12,15 @@ import pytest
 from choosing_parts import confident, evaluated, made_up, without
 from langchain_parts import a_chain
 from llamaindex_parts import an_engine
+from look_parts import graded
 from selfroute.errors import ConfigurationError
 from selfroute_workbench.evaluation.choosing import Options, choose_options, cross_validated
 from selfroute_workbench.evaluation.replay import Rule
-from selfroute_workbench.evaluation.trials import Evidence, GradedLook, Row, rows_of
+from selfroute_workbench.evaluation.trials import Evidence, Row, rows_of
 
 
 def chosen(rows: list[Row], **options: Any) -> Options:
-    return choose_options(rows, **{"sections": 4_000, **options})
+    return choose_options(Evidence(rows), **{"sections": 4_000, **options})
 
 
 GRADED = {"answerability": "graded", "doubt_below": 50, "stop_below": 20}
@@ -61,7 +62,7 @@ def test_a_budget_holds_on_documents_that_were_not_chosen_by_and_more_of_it_is_n
 def test_the_bounds_of_draft_and_sections_are_chosen_together() -> None:
     """Sections are sure where they are right, and less sure where they are half right."""
     rows = [
-        replace(row, looks={**row.looks, "graded_sections": [GradedLook(0.5, 290, confidence=55)]})
+        replace(row, looks={**row.looks, "graded_sections": [graded(0.5, 290, confidence=55)]})
         if row.looks["graded"][0].confidence == 30 and row.answerable
         else row
         for row in made_up(800, 80, incomplete=0.3)
@@ -73,7 +74,7 @@ def test_noise_does_not_move_the_bounds() -> None:
     moved = 0
     for seed in range(4):
         chance = random.Random(seed)  # noqa: S311
-        rows = [confident(row, chance.choice((10.0, 40.0, 99.0))) for row in made_up(80, 16, incomplete=0, seed=seed)]
+        rows = [confident(row, chance.choice((10, 40, 99))) for row in made_up(80, 16, incomplete=0, seed=seed)]
         found = chosen(rows, token_share=1.0)
         moved += "answerability" in found and (found["doubt_below"], found["stop_below"]) != (50, 20)
     assert moved <= 1
@@ -95,8 +96,8 @@ def test_few_documents_leave_the_bounds_and_say_so() -> None:
 
 def test_no_document_takes_part_in_the_choice_that_is_tested_on_it() -> None:
     """Only the questions of one document want the documents read; without it, nobody would read them."""
-    quiet = Row("", {"rag": [GradedLook(1.0, 50, True)], "long_context": [GradedLook(0.0, 1000)]}, False)
-    loud = Row("loud", {"rag": [GradedLook(0.0, 50, True)], "long_context": [GradedLook(1.0, 1000)]}, True)
+    quiet = Row("", {"rag": [graded(1.0, 50, True)], "long_context": [graded(0.0, 1000)]}, False)
+    loud = Row("loud", {"rag": [graded(0.0, 50, True)], "long_context": [graded(1.0, 1000)]}, True)
     rows = [replace(quiet, document=f"d{n // 3}") for n in range(60)] + [loud] * 80
     assert chosen(rows) == {}
     trial, folds = cross_validated(Evidence(rows))

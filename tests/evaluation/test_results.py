@@ -193,7 +193,7 @@ def full(text: str = "text") -> Evaluation:
         ]
     settings = {
         "strategies": ["rag", "self_route", "graded", "long_context"],
-        text: [1, text],
+        "given": [1, text],
         "judge": {**JUDGED, "cost": None},
     }
     failures = [Failure(f"set {text}", "failed", "rag", text)]
@@ -336,7 +336,7 @@ def shown(some: Sequence[Table], width: int) -> list[str]:
 def test_str_is_the_verdict_and_the_main_table() -> None:
     text = str(evaluated(made_up(200, 20)))
     assert text.startswith(
-        "Take graded Self-Route with sections: 100.0 for 20 % of the tokens, better than RAG alone by"
+        "Take graded Self-Route with sections: 100.0 for 19.7 % of the tokens, better than RAG alone by"
     )
     assert "Judged correctness, 200 questions" in text
     assert "Tokens, cost and time" not in text

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from choosing_parts import evaluated, made_up, without
 from lanes import examples
+from look_parts import graded
 from selfroute_workbench.evaluation.replay import Rule
 from selfroute_workbench.evaluation.results import Evaluation
 from selfroute_workbench.evaluation.statistics import Units
-from selfroute_workbench.evaluation.trials import Evidence, GradedLook, Row
+from selfroute_workbench.evaluation.trials import Evidence, Row
 from selfroute_workbench.evaluation.verdict import verdict_of
 
 WORLDS = {
@@ -76,8 +77,8 @@ def test_of_those_that_are_level_the_cheapest_is_taken_by_dollars_if_all_are_kno
     dollars: tuple[float, float | None], taken: str
 ) -> None:
     looks = {
-        "rag": [GradedLook(1.0, 10, dollars=dollars[0])],
-        "long_context": [GradedLook(1.0, 90, dollars=dollars[1])],
+        "rag": [graded(1.0, 10, dollars=dollars[0])],
+        "long_context": [graded(1.0, 90, dollars=dollars[1])],
     }
     rows = [Row(f"d{number % 12}", looks, True) for number in range(60)]  # type: ignore[arg-type]
     rules = {"rag": Rule("rag"), "long_context": Rule("long_context")}

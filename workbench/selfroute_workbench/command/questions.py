@@ -11,7 +11,7 @@ from pathlib import Path
 
 from selfroute.errors import ConfigurationError
 from selfroute.usage.prices import PricedModel
-from selfroute_workbench.command.asking import load_models
+from selfroute_workbench.command.models import load_models
 from selfroute_workbench.command.options import Options
 from selfroute_workbench.command.reading import read_files
 from selfroute_workbench.command.terminal import open_console, stage
@@ -36,7 +36,7 @@ def questions(options: Options) -> bool:
     if options.out_file.exists() and not folder.exists():
         msg = f"--out {options.out_file} is there already, and another program wrote it: name another file"
         raise ConfigurationError(msg)
-    texts = {text.source: text.text for text in read_files(options.files)}
+    texts = {text.path: text.text for text in read_files(options.files)}
     wanted, cap = wanted_of(options.number, options.unanswerable), options.max_cost
     with Replies(folder, max_cost=None if cap is None else Decimal(str(cap))) as replies:
         priced_as = options.priced_as and PricedModel.parse("--priced-as", options.priced_as)
