@@ -130,36 +130,6 @@ def test_what_failed_is_listed_and_asked_again_by_the_next_run(evaluate: Run, qu
     assert not results()["failures"]
 
 
-LONG = " ".join(f"Gull {n} of Haldon sat on the rail." for n in range(3_000))
-
-
-def steered(request: Request) -> Reply | str:
-    """Is never sure where it reads passages, and answers from whole documents."""
-    if len(request.prompt) > len(LONG):
-        return "seven"
-    return "80 30\neight" if "two numbers" in request.prompt else "unanswerable"
-
-
-def test_all_strategies_share_what_they_read(evaluate: Run, tmp_path: Path) -> None:
-    text = f"{LONG} The ferry from Haldon pier leaves at seven. {LONG}"
-    row = {"question": "When does the ferry from Haldon pier leave?", "answers": ["seven"], "document": text}
-    (tmp_path / "long.jsonl").write_text(json.dumps(row) + "\n")
-    with LoopbackServer(steered) as server:
-        asked = ("long.jsonl", "--strategies", "all")
-        result = evaluate(*asked, url=server.openai_url)
-        paid = len(server.book)
-        assert evaluate(*asked, url=server.openai_url).code == 0
-    assert (result.code, paid, len(server.book)) == (0, 5, 5), result.err
-    assert [(look["step"], look["confidence"]) for look in results()["looks"]] == [
-        ("rag", None),
-        ("sections", None),
-        ("graded", 30),
-        ("graded_sections", None),  # it declines there
-        ("long_context", None),
-    ]
-    assert {row[-1] for row in results()["tables"][0]["rows"][1:]} == {"100.0"}
-
-
 def test_the_cap_ends_the_run_and_the_next_one_goes_on(evaluate: Run, questions: Path) -> None:
     with LoopbackServer(lambda request: Reply(str(answer(request)), usage=True)) as server:
         result = evaluate(questions, *PLAIN, "--max-cost", "0.0009", url=server.openai_url)

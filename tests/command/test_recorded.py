@@ -68,21 +68,10 @@ def test_the_demo_compares_the_strategies_and_a_live_chain_ends_as_the_replay_of
     assert [routes[row["id"]] for row in rows] == [row["route"] for row in rows]
 
 
-async def test_each_framework_gives_the_recorded_reply_whole_and_in_pieces_sync_async_and_in_batches() -> None:
+def test_recorded_models_give_the_reply_and_note_other_passages() -> None:
     asked = RAG.format(context="...", question=QUESTION.question, refusal="unanswerable")
     chat, completion = with_langchain.RecordedModel(), with_llamaindex.RecordedModel()
-    replies = [
-        chat.invoke(asked).text,
-        "".join(chunk.text for chunk in chat.stream(asked)),
-        (await chat.ainvoke(asked)).text,
-        "".join([chunk.text async for chunk in chat.astream(asked)]),
-        *(message.text for message in chat.batch([asked, asked])),
-        completion.complete(asked).text,
-        "".join(chunk.delta or "" for chunk in completion.stream_complete(asked)),
-        (await completion.acomplete(asked)).text,
-        "".join([chunk.delta or "" async for chunk in await completion.astream_complete(asked)]),
-    ]
-    assert set(replies) == {"The Alderman"}
+    assert (chat.invoke(asked).text, completion.complete(asked).text) == ("The Alderman", "The Alderman")
     assert chat.differing == completion.differing == {QUESTION.id}
 
 

@@ -24,29 +24,39 @@ def chosen(rows: list[Row], **options: Any) -> Options:
 
 
 GRADED = {"answerability": "graded", "doubt_below": 50, "stop_below": 20}
-WORLDS: dict[str, tuple[list[Row], dict[str, Any]]] = {
-    "where the long context invents, nothing escalates": (
-        made_up(200, 20, unanswerable=0.4, missed=0.02, incomplete=0, invents=0.9, graded=False),
+INVENTED = made_up(200, 20, unanswerable=0.4, missed=0.02, incomplete=0, invents=0.9, graded=False)
+# The options, and the verdict: what to take, and whether it is better than RAG alone, or RAG than all others.
+WORLDS: dict[str, tuple[list[Row], dict[str, Any], str, str]] = {
+    "where the long context invents": (INVENTED, {"max_documents": 0}, "rag", "better"),
+    "where declines can be answered": (made_up(200, 20, incomplete=0, graded=False), {}, "self_route", "better"),
+    "where sections answer as well": (made_up(200, 20), {**GRADED, "sections": 4_000}, "graded_sections", "better"),
+    "where nothing is left to gain": (
+        made_up(200, 20, missed=0.0, incomplete=0, graded=False),
         {"max_documents": 0},
+        "rag",
+        "no difference shown",
     ),
-    "where declines can be answered, they escalate": (made_up(200, 20, incomplete=0, graded=False), {}),
-    "where drafts are incomplete, doubts escalate": (
-        [without(row, "sections", "graded_sections") for row in made_up(200, 20, incomplete=0.1)],
-        GRADED,
-    ),
-    "where sections answer as well, they come first": (made_up(200, 20), {**GRADED, "sections": 4_000}),
 }
 
 
 @pytest.mark.parametrize("world", WORLDS)
-def test_the_better_rule_is_chosen_as_plain_options_that_chains_and_engines_take(world: str) -> None:
-    rows, options = WORLDS[world]
+def test_choose_options_and_verdict(world: str) -> None:
+    rows, options, strategy, certainty = WORLDS[world]
     found = chosen(rows)
-    assert found == options
-    assert json.loads(json.dumps(found)) == options
+    assert json.loads(json.dumps(found)) == found == options
     assert all(found.gains[name].gain >= 0 for name in ("rag", "self_route"))
     a_chain(**found)
     an_engine(**found)
+    numbered = any("graded" in row.looks for row in rows)
+    ran = ["rag", "self_route", *(["sections", "graded", "graded_sections"] if numbered else []), "long_context"]
+    verdict = evaluated(rows, strategies=ran).verdict()
+    assert (verdict.strategy, verdict.certainty, verdict.options) == (strategy, certainty, options)
+    assert verdict.lines[0] == verdict.sentence
+    assert ("better" in verdict.sentence) is (certainty == "better")
+
+
+def test_choose_options_doubt_where_drafts_are_incomplete() -> None:
+    assert chosen([without(row, "sections", "graded_sections") for row in made_up(200, 20, incomplete=0.1)]) == GRADED
 
 
 @pytest.mark.matrix

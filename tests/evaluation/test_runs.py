@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -50,9 +49,9 @@ class Model:
         return ("seven",)
 
 
-def run(model: Model, count: int = 4, *, max_cost: str | None = None, **options: Any) -> Asked:
+def run(model: Model, count: int = 4, **options: Any) -> Asked:
     chain = langchain_parts.a_chain(draft=model, final=model, priced_as="openai:gpt-4o-mini", usage=True)
-    with Replies(max_cost=Decimal(max_cost) if max_cost else None) as replies:
+    with Replies() as replies:
         pipeline = ChainPipeline(chain, replies)
         return ask_looks(lambda _: pipeline, questions(count), STEPS, **options)
 
@@ -86,14 +85,6 @@ def test_a_run_in_which_the_first_questions_all_fail_asks_no_more() -> None:
     assert asked.stopped == "the first 5 questions all failed, so the rest were not asked"
     assert (len(model.asked) < 40, asked.looks) == (True, [])
     assert not any("abcdefgh" in one.error for one in asked.failures)
-
-
-def test_the_cap_ends_a_run_and_what_is_done_is_kept() -> None:
-    model = Model()
-    asked = run(model, 50, concurrency=1, max_cost="0.0002")
-    assert "could pass the cap of $0.0002" in str(asked.stopped)
-    assert (0 < len(asked.looks) < 50, asked.failures) == (True, [])
-    assert len(model.asked) == len(asked.looks)
 
 
 def test_questions_have_names_of_their_own_and_there_is_one_at_least() -> None:

@@ -16,40 +16,6 @@ from selfroute_workbench.evaluation.statistics import Units
 from selfroute_workbench.evaluation.trials import Evidence, Row
 from selfroute_workbench.evaluation.verdict import verdict_of
 
-WORLDS = {
-    "sections settle what the draft does not": (
-        made_up(200, 20),
-        "graded_sections",
-        "better",
-        {"answerability": "graded", "doubt_below": 50, "stop_below": 20, "sections": 4_000},
-    ),
-    "declines can be answered": (made_up(200, 20, incomplete=0, graded=False), "self_route", "better", {}),
-    "the long context invents": (
-        made_up(200, 20, unanswerable=0.4, missed=0.02, incomplete=0, invents=0.9, graded=False),
-        "rag",
-        "better",
-        {"max_documents": 0},
-    ),
-    "nothing is left to gain": (
-        made_up(200, 20, missed=0.0, incomplete=0, graded=False),
-        "rag",
-        "no difference shown",
-        {"max_documents": 0},
-    ),
-}
-
-
-@pytest.mark.parametrize("world", WORLDS)
-def test_a_verdict_says_what_to_take_and_how_sure_that_is(world: str) -> None:
-    rows, strategy, certainty, options = WORLDS[world]
-    graded = any("graded" in row.looks for row in rows)
-    ran = ["rag", "self_route", *(["sections", "graded", "graded_sections"] if graded else []), "long_context"]
-    found = evaluated(rows, strategies=ran).verdict()
-    assert (found.strategy, found.certainty, found.options) == (strategy, certainty, options)
-    assert found.lines[0] == found.sentence
-    assert ("better" in found.sentence) is (certainty == "better")
-    assert found.sentence.count(".") == found.sentence.rstrip(".").count(".") + 1
-
 
 @pytest.mark.parametrize(
     ("done", "said"),

@@ -103,15 +103,10 @@ def _choose_models(options: Options) -> models.Models | None:
 
 def check_recorded(options: Options) -> None:
     """Check that the options do not change the prompts that were recorded."""
-    others = {
-        "--k": options.k != recorded.K,
-        "--sections": options.sections is not None,
-        "--embeddings": options.embeddings is not None,
-    }
-    for option, given in others.items():
-        if given:
+    for name in ("k", "sections", "embeddings"):
+        if getattr(options, name) != getattr(Options, name):
             msg = (
-                f"{option} changes the prompts, and the recorded replies are to {recorded.K} passages found by "
+                f"--{name} changes the prompts, and the recorded replies are to {recorded.K} passages found by "
                 "all-MiniLM-L6-v2, or to whole documents: name a model with --model, or pass --reader"
             )
             raise ConfigurationError(msg)

@@ -65,12 +65,7 @@ def split(text: Text) -> list[Document]:
 
     Their ids are others for another content; models see the title, and not the names of folders.
     """
-    metadata = {
-        "source": text.source,
-        "path": text.path or text.source,
-        "title": Path(text.source).name,
-        "text_key": text.key,
-    }
+    named = {"source": text.source, "path": text.path or text.source, "title": Path(text.source).name}
     passages = make_splitter().create_documents([text.text], [{**named, "text_key": text.key}])
     for number, passage in enumerate(passages):
         passage.id = f"{text.key}-{number}"
