@@ -1,10 +1,8 @@
-"""Chunks and retrievers: real weights, and tiny ones next to transformers itself."""
+"""Chunks and retrievers, with real weights."""
 
 from __future__ import annotations
 
 import os
-import shutil
-import string
 import subprocess
 import sys
 from pathlib import Path
@@ -27,7 +25,6 @@ CHUNKS = (
     "The council raised the dog tax. Nobody but the dogs was asked.",
 )
 QUESTION = "What did the astronomer discover?"
-DRAGON = ("facebook/dragon-plus-query-encoder", "facebook/dragon-plus-context-encoder")
 
 texts = st.text(st.sampled_from("abc,. \n\t\u00a0漢かé"), max_size=300)
 
@@ -52,46 +49,6 @@ def minilm() -> Retriever:
     return load_retriever("all-MiniLM-L6-v2")
 
 
-@pytest.fixture(scope="module")
-def hub(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache of the model hub that holds tiny encoders under the names of the real ones."""
-    root = tmp_path_factory.mktemp("hub")
-    for seed, name in enumerate(("facebook/contriever", *DRAGON)):
-        folder = root / f"models--{name.replace('/', '--')}"
-        (folder / "refs").mkdir(parents=True)
-        (folder / "refs" / "main").write_text(str(seed) * 40)
-        _tiny(folder / "snapshots" / (str(seed) * 40), seed=seed)
-    return root
-
-
-@pytest.fixture
-def offline(hub: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
-    monkeypatch.setenv("SENTENCE_TRANSFORMERS_HOME", str(hub))
-
-
-@pytest.fixture
-def tiny(hub: Path, tmp_path: Path) -> str:
-    """A folder with tiny weights."""
-    shutil.copytree(next(hub.glob("*contriever/snapshots/*")), tmp_path / "weights")
-    return str(tmp_path / "weights")
-
-
-def _tiny(folder: Path, *, seed: int) -> None:
-    folder.mkdir(parents=True)
-    letters = string.ascii_lowercase + string.punctuation
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters, *(f"##{letter}" for letter in letters)]
-    (folder / "vocab.txt").write_text("\n".join(words))
-    import torch  # noqa: PLC0415 - as below: it takes seconds, in every process that collects tests
-    from transformers import BertConfig, BertModel, BertTokenizer  # noqa: PLC0415
-
-    torch.manual_seed(seed)
-    shape = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 48}
-    config = BertConfig(vocab_size=len(words), initializer_range=0.5, **shape)
-    BertModel(config).save_pretrained(folder)
-    BertTokenizer.from_pretrained(folder).save_pretrained(folder)
-
-
 def test_minilm_finds_what_answers_and_scores_it_by_the_cosine(minilm: Retriever) -> None:
     best, *others = minilm.search(CHUNKS, QUESTION, k=9, document_id="town")
     assert (best.index, best.text) == (2, CHUNKS[2])
@@ -107,11 +64,11 @@ def test_bm25_finds_the_words_of_the_question() -> None:
     assert found[1].index == 0
 
 
-@pytest.mark.usefixtures("offline")
 @pytest.mark.parametrize("name", ["contriever", "dragon", "someone/something", "/no/such/folder"])
 def test_weights_that_cannot_be_loaded_are_an_error_that_names_others(
     name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
     monkeypatch.setenv("SENTENCE_TRANSFORMERS_HOME", str(tmp_path))
     with pytest.raises(
         ConfigurationError, match=r"--retriever all-MiniLM-L6-v2, bm25 or a folder with the weights$"
