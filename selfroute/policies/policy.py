@@ -116,11 +116,12 @@ async def aask(policy: Escalation, case: Case) -> Ruling:
     return _ruling(ruling, policy)
 
 
-def settle(policy: Escalation, case: Case, spent: Spent) -> None:
-    """Tell a policy what an approved step took; also the policies that the user's own function asked."""
+def settle(policy: Escalation | None, case: Case, spent: Spent) -> None:
+    """Report what an approved step took to its policy, and to the policies that the user's own function asked."""
     if isinstance(policy, Policy):
         policy.settle(case, spent)
-    _settle_held(case, spent)
+    for one in tuple(case.held):
+        one.settle(case, spent)
 
 
 @contextmanager
@@ -135,12 +136,7 @@ def releasing(case: Case) -> Iterator[None]:
 
 def release(case: Case) -> None:
     """Give back what was reserved for a step that is not taken."""
-    _settle_held(case, NOTHING)
-
-
-def _settle_held(case: Case, spent: Spent) -> None:
-    for policy in tuple(case.held):
-        policy.settle(case, spent)
+    settle(None, case, NOTHING)
 
 
 def policy_of(value: Any) -> Escalation | None:

@@ -45,7 +45,7 @@ async def client_of(files: list[Path], **options: Any) -> AsyncGenerator[Any, No
         yield client
 
 
-async def test_a_question_is_answered_with_its_route_its_places_and_progress(files: list[Path]) -> None:
+async def test_mcp_ask(files: list[Path]) -> None:
     seen: list[str] = []
 
     async def progress(done: float, total: float | None, message: str | None) -> None:
@@ -62,7 +62,7 @@ async def test_a_question_is_answered_with_its_route_its_places_and_progress(fil
     assert json.loads(result.content[0].text) == told
 
 
-async def test_files_are_searched_found_in_and_opened_by_the_users_names(files: list[Path]) -> None:
+async def test_mcp_search_find_open(files: list[Path]) -> None:
     async with client_of(files) as client:
         assert [tool.name for tool in (await client.list_tools()).tools] == ["ask", "search", "find", "open"]
         searched = (await client.call_tool("search", {"query": "Who is the captain?"})).structured_content
@@ -87,9 +87,7 @@ async def test_files_are_searched_found_in_and_opened_by_the_users_names(files: 
 
 
 @pytest.mark.parametrize("drafted", [False, True], ids=["the draft", "whole documents"])
-async def test_mcp_a_client_that_leaves_before_text_stops_the_model_and_asks_no_other(
-    files: list[Path], server: LoopbackServer, drafted: bool
-) -> None:
+async def test_mcp_client_leaves(files: list[Path], server: LoopbackServer, drafted: bool) -> None:
     def answer(request: Request) -> Reply:
         hangs = drafted != request.prompt.startswith("Passages")
         return Reply("unanswerable", first_delay=1.0 if hangs else 0.0)
@@ -109,7 +107,7 @@ async def test_mcp_a_client_that_leaves_before_text_stops_the_model_and_asks_no_
     assert len(server.book) == steps
 
 
-async def test_an_error_of_the_provider_is_told_without_the_key(
+async def test_mcp_provider_error_without_key(
     files: list[Path], server: LoopbackServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     key = "sk-" + "secret" * 6
@@ -124,9 +122,7 @@ async def test_an_error_of_the_provider_is_told_without_the_key(
 
 
 @pytest.mark.parametrize("token", [None, "", " \n"])
-def test_mcp_beyond_this_machine_a_token_has_to_be_set(
-    run: Run, monkeypatch: pytest.MonkeyPatch, token: str | None
-) -> None:
+def test_mcp_public_host_needs_token(run: Run, monkeypatch: pytest.MonkeyPatch, token: str | None) -> None:
     monkeypatch.delenv(command.TOKEN, raising=False)
     if token is not None:
         monkeypatch.setenv(command.TOKEN, token)
@@ -135,7 +131,7 @@ def test_mcp_beyond_this_machine_a_token_has_to_be_set(
 
 
 @pytest.mark.parametrize("token", [" ", "opensesame"])
-def test_mcp_http_serves_behind_a_token_that_is_printed_only_where_it_was_made(
+def test_mcp_http_token_printed_if_made(
     run: Run, files: list[Path], monkeypatch: pytest.MonkeyPatch, token: str
 ) -> None:
     served: dict[str, Any] = {}
@@ -152,7 +148,7 @@ def test_mcp_http_serves_behind_a_token_that_is_printed_only_where_it_was_made(
     assert ("opensesame" in printed) is False
 
 
-async def test_over_http_only_who_sends_the_token_is_served(files: list[Path]) -> None:
+async def test_mcp_http_refuses_other_tokens(files: list[Path]) -> None:
     session, library, _ = asking.open_files(Options(files=files, as_json=True))
     app = command.server_of(session, library).streamable_http_app(json_response=True)
     transport = httpx.ASGITransport(command.with_token(app, "opensesame"))
@@ -174,7 +170,7 @@ async def test_over_http_only_who_sends_the_token_is_served(files: list[Path]) -
     assert answer.json()["result"]["serverInfo"]["name"] == "selfroute"
 
 
-async def test_over_pipes_a_client_of_our_own_is_answered_and_nothing_else_is_written(files: list[Path]) -> None:
+async def test_mcp_over_pipes(files: list[Path]) -> None:
     """A second client: the protocol's lines, written by hand."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "selfroute_workbench.cli", "mcp", *map(str, files), stdin=-1, stdout=-1, stderr=-1,

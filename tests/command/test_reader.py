@@ -53,14 +53,14 @@ REPLIES = {
 
 
 @pytest.mark.parametrize("case", REPLIES)
-def test_it_answers_with_the_nearest_sentence_or_declines_and_gives_the_numbers_that_are_asked_for(case: str) -> None:
+def test_reader_reply(case: str) -> None:
     asked, expected = REPLIES[case]
     reply = reader.reply(asked)
     assert re.fullmatch(expected, reply.text), reply.text
 
 
 @pytest.mark.parametrize("question", [WHO_WON, MORTGAGE])
-async def test_models_answer_like_the_reader_whole_and_streamed(question: str) -> None:
+async def test_reader_models(question: str) -> None:
     asked = prompt(question)
     expected = reader.reply(asked)
     counts = (expected.input_tokens, expected.output_tokens, expected.input_tokens + expected.output_tokens)

@@ -59,9 +59,7 @@ def route_of(usage: Usage) -> Any:
 
 
 @pytest.mark.parametrize(("verdict", "usage", "answerable", "told"), REASONS.values(), ids=REASONS)
-def test_a_reason_says_what_was_read_and_what_was_not(
-    verdict: Verdict, usage: Usage, told: str, *, answerable: bool
-) -> None:
+def test_show_reasons(verdict: Verdict, usage: Usage, told: str, *, answerable: bool) -> None:
     read = [FileRead("a", trimmed=False)] if usage.long_context else SECTIONS if usage.sections else []
     output = Output("?", "!", route_of(usage), answerable, verdict.as_dict(), usage.as_dict(), [], read)
     stream = StringIO()
@@ -75,12 +73,6 @@ def test_a_reason_says_what_was_read_and_what_was_not(
         assert (f"{step} " in tokens.partition(" Read ")[0]) is (step.replace(" ", "_") in usage.steps)
 
 
-# The answer, the sentence, and what is shown of it in a terminal of 60 characters.
-
-
-# The metadata of the text in which the citation stands, its offset there, and the offset in the file.
-
-
 WAYS: dict[str, dict[str, Any]] = {
     "rag": {"usage": DRAFT},
     "sections": {"usage": LOOKED, "declined": True},
@@ -90,7 +82,7 @@ WAYS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("ways", [["rag", "long_context"], list(WAYS)], ids=["plain", "all"])
-def test_totals_count_by_what_answered_and_tell_only_what_happened(ways: list[str]) -> None:
+def test_show_totals(ways: list[str]) -> None:
     ledger, answers, stream = Ledger(), list[DemoAnswer](), StringIO()
     for way in ways:
         route = route_of(WAYS[way]["usage"])

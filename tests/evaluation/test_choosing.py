@@ -60,7 +60,7 @@ def test_choose_options_doubt_where_drafts_are_incomplete() -> None:
 
 
 @pytest.mark.matrix
-def test_a_budget_holds_on_documents_that_were_not_chosen_by_and_more_of_it_is_never_worse() -> None:
+def test_choose_options_budgets() -> None:
     rows, qualities = made_up(200, 20), []
     for share in (0.05, 0.3, 1.0):
         found = chosen(rows, token_share=share)
@@ -69,7 +69,7 @@ def test_a_budget_holds_on_documents_that_were_not_chosen_by_and_more_of_it_is_n
     assert qualities == sorted(qualities)
 
 
-def test_the_bounds_of_draft_and_sections_are_chosen_together() -> None:
+def test_choose_options_both_bounds() -> None:
     """Sections are sure where they are right, and less sure where they are half right."""
     rows = [
         replace(row, looks={**row.looks, "graded_sections": [graded(0.5, 290, confidence=55)]})
@@ -80,7 +80,7 @@ def test_the_bounds_of_draft_and_sections_are_chosen_together() -> None:
     assert chosen(rows, token_share=0.575) == {**GRADED, "doubt_below": [50, 60], "sections": 4_000}
 
 
-def test_noise_does_not_move_the_bounds() -> None:
+def test_choose_options_noise() -> None:
     moved = 0
     for seed in range(4):
         chance = random.Random(seed)  # noqa: S311
@@ -91,20 +91,20 @@ def test_noise_does_not_move_the_bounds() -> None:
 
 
 @pytest.mark.parametrize(("questions", "documents"), [(49, 20), (20, 5), (1, 1)])
-def test_too_few_questions_leave_the_published_rule(questions: int, documents: int) -> None:
+def test_choose_options_few_questions(questions: int, documents: int) -> None:
     found = chosen(made_up(questions, documents, invents=0.9))
     assert found == {}
     assert any("too few" in note for note in found.notes)
 
 
-def test_few_documents_leave_the_bounds_and_say_so() -> None:
+def test_choose_options_few_documents() -> None:
     found = chosen(made_up(120, 6), token_share=1.0)
     assert GRADED.items() <= found.items()
     assert any("these documents" in note for note in found.notes)
     assert chosen(made_up(120, 1)).counts == "120 questions on 1 document"
 
 
-def test_no_document_takes_part_in_the_choice_that_is_tested_on_it() -> None:
+def test_cross_validated_by_document() -> None:
     """Only the questions of one document want the documents read; without it, nobody would read them."""
     quiet = Row("", {"rag": [graded(1.0, 50, True)], "long_context": [graded(0.0, 1000)]}, False)
     loud = Row("loud", {"rag": [graded(0.0, 50, True)], "long_context": [graded(1.0, 1000)]}, True)
@@ -115,7 +115,7 @@ def test_no_document_takes_part_in_the_choice_that_is_tested_on_it() -> None:
     assert folds[Rule("rag")] == 1
 
 
-def test_what_the_questions_cannot_show_is_said() -> None:
+def test_choose_options_notes() -> None:
     assert any("unanswerable" in note for note in chosen(made_up(100, 20, unanswerable=0)).notes)
     rows = [without(row, "graded") if number % 3 else row for number, row in enumerate(made_up(120, 20))]
     found = chosen(rows)
@@ -124,13 +124,13 @@ def test_what_the_questions_cannot_show_is_said() -> None:
 
 
 @pytest.mark.parametrize("wrong", [0, 1.5, float("nan")])
-def test_a_token_share_that_is_no_share_is_refused(wrong: float) -> None:
+def test_choose_options_bad_token_share(wrong: float) -> None:
     with pytest.raises(ConfigurationError, match="token_share is a share"):
         chosen(made_up(60, 20), token_share=wrong)
 
 
 @pytest.mark.parametrize("judged", [True, False])
-def test_an_evaluation_chooses_by_its_looks(judged: bool) -> None:
+def test_evaluation_options(judged: bool) -> None:
     rows = made_up(100, 20)
     done = evaluated(rows, judged=judged)
     assert done.options() == chosen(rows)

@@ -26,7 +26,7 @@ HOSTILE = {
 }
 
 
-def test_the_order_tells_nothing_of_the_strategies_and_is_the_same_in_every_run() -> None:
+def test_sheet_order() -> None:
     answers = list(string.ascii_lowercase)
     order = Sheet.of(QUESTION, answers).candidates
     assert Sheet.of(QUESTION, answers[::-1]).candidates == order
@@ -38,7 +38,7 @@ def test_the_order_tells_nothing_of_the_strategies_and_is_the_same_in_every_run(
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
-def test_an_answer_is_one_line_of_data_whatever_it_holds(text: str) -> None:
+def test_sheet_hostile_answers(text: str) -> None:
     plain = Sheet.of(QUESTION, ["Mr Lin", "Ms Okafor"]).prompt
     for sheet in (Sheet.of(QUESTION, [text, "Mr Lin"]), Sheet.of(replace(QUESTION, question=text), ["a", "b"])):
         assert len(sheet.prompt.splitlines()) == len(plain.splitlines())
@@ -47,7 +47,7 @@ def test_an_answer_is_one_line_of_data_whatever_it_holds(text: str) -> None:
 
 
 @given(st.text(), st.text(), st.text())
-def test_what_is_shown_is_read_back_as_it_was(question: str, reference: str, answer: str) -> None:
+def test_sheet_round_trip(question: str, reference: str, answer: str) -> None:
     shown = replace(QUESTION, question=question, answers=(f"x{reference}",))
     asked = read(Sheet(shown, (answer,)).prompt)
     assert (asked.question, asked.references, asked.answers) == (question, [f"x{reference}"], {1: answer})
@@ -84,7 +84,7 @@ def test_what_is_shown_is_read_back_as_it_was(question: str, reference: str, ans
         ("<think>1: 1\n2: 0.5\n3: 0", None),  # cut off
     ],
 )
-def test_a_reply_is_one_grade_for_each_answer_or_nothing(reply: str, grades: list[float] | None) -> None:
+def test_grades_in(reply: str, grades: list[float] | None) -> None:
     assert grades_in(reply, 3) == grades
 
 
@@ -125,5 +125,5 @@ def test_grade_by_rule(answer: str, declined: bool, references: list[str], grade
         (("It is not revealed how.", "by ear"), ["It is not revealed how.", "by ear"]),  # an answer may agree with it
     ],
 )
-def test_a_reference_is_shown_unless_it_is_a_bare_refusal(references: tuple[str, ...], shown: list[str]) -> None:
+def test_sheet_references(references: tuple[str, ...], shown: list[str]) -> None:
     assert read(Sheet.of(a_question(answers=references), ["eight"]).prompt).references == shown

@@ -51,9 +51,7 @@ def told(strategy: Strategy, doubt: tuple[int, ...], stop: int, looks: dict[str,
     st.sampled_from([0, 20, 50]),
     LOOKS,
 )
-def test_the_flow_leads_every_question_as_the_strategy_is_described(
-    strategy: Strategy, doubt: tuple[int, ...], stop: int, looks: dict[str, Any]
-) -> None:
+def test_rule_follow(strategy: Strategy, doubt: tuple[int, ...], stop: int, looks: dict[str, Any]) -> None:
     assert list(Rule(strategy, doubt, stop).follow(looks) or ()) == told(strategy, doubt, stop, looks)
 
 
@@ -61,13 +59,13 @@ def test_the_flow_leads_every_question_as_the_strategy_is_described(
     ("strategy", "lacking"),
     [("rag", "rag"), ("self_route", "long_context"), ("graded", "graded"), ("long_context", "long_context")],
 )
-def test_a_question_without_a_look_that_is_needed_leads_nowhere(strategy: Strategy, lacking: str) -> None:
+def test_rule_follow_missing_look(strategy: Strategy, lacking: str) -> None:
     declined = graded(0.0, 1, True)
     looks: dict[Any, Any] = {step: [declined] for step in ("rag", "graded", "long_context") if step != lacking}
     assert Rule(strategy).follow(looks) is None
 
 
-def test_default_bounds_are_those_of_chains_and_engines() -> None:
+def test_rule_default_bounds() -> None:
     assert {name: (Rule.default(name).doubt_below, Rule.default(name).stop_below) for name in STRATEGIES} == {
         **dict.fromkeys(STRATEGIES, ((0,), 0)),
         **dict.fromkeys(GRADED, ((50,), 20)),

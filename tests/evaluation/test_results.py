@@ -129,18 +129,18 @@ def test_tables_by_hand() -> None:
         "bounds",
     ],
 )
-def test_what_limits_the_figures_is_said_below_them(evaluation: Evaluation, said: str) -> None:
+def test_main_table_notes(evaluation: Evaluation, said: str) -> None:
     assert any(said in note for note in table(evaluation, "main").notes)
 
 
-def test_frontier_table_has_every_bound_and_says_where_nothing_cheaper_is_as_good() -> None:
+def test_frontier_table() -> None:
     rows = table(evaluated(made_up(100, 20)), "frontier").rows
     assert len(rows) == 4 + 2 * 7 * 4
     first, *others = [row[0] for row in rows if row[-1]]
     assert (first, set(others)) == ("RAG", {"graded + sections"})
 
 
-def test_failures_are_counted() -> None:
+def test_failures_table() -> None:
     failures = [Failure("minutes", str(number), "rag", "no reply (TimeoutError)") for number in range(3)]
     assert table(done(failures=failures), "failures").rows == (("rag", "no reply (TimeoutError)", 3),)
 
@@ -205,7 +205,7 @@ def cells(path: Path) -> Iterator[str]:
             yield from row
 
 
-def test_no_cell_is_a_formula_and_no_file_has_the_text_of_a_document(saved: tuple[Evaluation, Path]) -> None:
+def test_save_hostile_cells(saved: tuple[Evaluation, Path]) -> None:
     _, folder = saved
     for path in folder.rglob("*.csv"):
         for cell in cells(path):
@@ -216,7 +216,7 @@ def test_no_cell_is_a_formula_and_no_file_has_the_text_of_a_document(saved: tupl
     assert not [path for path in folder.rglob("*") if path.is_file() and b"The whole document" in path.read_bytes()]
 
 
-def test_results_json_has_each_passage_once_and_no_figure_that_json_lacks(tmp_path: Path) -> None:
+def test_save_json(tmp_path: Path) -> None:
     passages = [Passage("twice", float("nan")), Passage("once", float("inf"))]
     looks = [a_look(id=str(number), passages=passages[: 2 - number]) for number in range(2)]
     questions = [a_question(str(number)) for number in range(2)]
@@ -228,7 +228,7 @@ def test_results_json_has_each_passage_once_and_no_figure_that_json_lacks(tmp_pa
     assert written["settings"] == {"strategies": ["rag"], "path": str(tmp_path), "none": None, "yes": True}
 
 
-def test_an_evaluation_of_nothing_is_written_and_a_frame_has_a_row_for_each_result(tmp_path: Path) -> None:
+def test_save_nothing_and_to_dataframe(tmp_path: Path) -> None:
     Evaluation([], []).save(tmp_path)
     assert json.loads((tmp_path / "results.json").read_text())["questions"] == []
     pytest.importorskip("pandas")
@@ -238,7 +238,7 @@ def test_an_evaluation_of_nothing_is_written_and_a_frame_has_a_row_for_each_resu
     assert len(frame.columns) < 20
 
 
-def test_what_was_asked_can_be_replayed_with_other_bounds() -> None:
+def test_evaluation_replay() -> None:
     rows = made_up(60, 12)
     made = evaluated(rows, doubt_below=[50, 50], stop_below=20)
     by = {name: [each for each in made.results if each.strategy == name] for name in made.strategies}
@@ -275,9 +275,7 @@ class Page(HTMLParser):
         return [(tag, tuple(attributes)) for tag, attributes in self.tags]
 
 
-def test_page_text_from_outside_adds_no_element_and_no_attribute(
-    saved: tuple[Evaluation, Path], tmp_path: Path
-) -> None:
+def test_page_escapes(saved: tuple[Evaluation, Path], tmp_path: Path) -> None:
     full().save(tmp_path)
     hostile, harmless = (Page((folder / "report.html").read_text("utf-8")) for folder in (saved[1], tmp_path))
     assert hostile.shape() == harmless.shape()
@@ -287,7 +285,7 @@ def test_page_text_from_outside_adds_no_element_and_no_attribute(
     assert f"What {visible}?" in hostile.text
 
 
-def test_page_loads_nothing_runs_nothing_and_opens_each_question(tmp_path: Path) -> None:
+def test_page_is_static(tmp_path: Path) -> None:
     evaluated(made_up(200, 20)).save(tmp_path)
     page = Page((tmp_path / "report.html").read_text("utf-8"))
     names = [tag for tag, _ in page.tags]
@@ -301,7 +299,7 @@ def test_page_loads_nothing_runs_nothing_and_opens_each_question(tmp_path: Path)
     assert "The options that do best on these questions" in page.text
 
 
-def test_page_of_a_question_has_its_references_answers_scores_tokens_and_errors(tmp_path: Path) -> None:
+def test_page_question(tmp_path: Path) -> None:
     failures = [Failure(*QUESTIONS[2].key, "sections", "RateLimitError: wait")]
     done(failures=failures).save(tmp_path)
     text = (tmp_path / "report.html").read_text("utf-8").partition("Question by question")[2]
@@ -322,7 +320,7 @@ def shown(some: Sequence[Table], width: int) -> list[str]:
     return stream.getvalue().splitlines()
 
 
-def test_str_is_the_verdict_and_the_main_table() -> None:
+def test_evaluation_str() -> None:
     text = str(evaluated(made_up(200, 20)))
     assert text.startswith(
         "Take graded Self-Route with sections: 100.0 for 19.7 % of the tokens, better than RAG alone by"
@@ -331,7 +329,7 @@ def test_str_is_the_verdict_and_the_main_table() -> None:
     assert "Tokens, cost and time" not in text
 
 
-def test_a_table_that_is_too_wide_is_split_and_shows_every_figure_whole() -> None:
+def test_show_tables_wide() -> None:
     rows = tuple((name, *[1_234_567 + at for at in range(12)]) for name in ("this", "that", "two words"))
     wide = Table("t", "title", ("pair", *[f"column-{index}" for index in range(12)]), rows)
     lines = shown([wide], 60)
@@ -342,7 +340,7 @@ def test_a_table_that_is_too_wide_is_split_and_shows_every_figure_whole() -> Non
     assert max(map(len, lines)) <= 60
 
 
-def test_no_control_character_reaches_the_terminal() -> None:
+def test_show_tables_control_characters() -> None:
     odd = Table("t", "\x1b[2J[red]title", ("\x07a", "b"), (("\x1b]0;x\x07", "[bold]b"),), ("\x9b31mnote",))
     text = "\n".join(shown([odd], 80))
     assert not set(text) & set("\x1b\x07\x9b")

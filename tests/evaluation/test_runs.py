@@ -61,7 +61,7 @@ def about(*numbers: int) -> Callable[[str], bool]:
 
 
 @pytest.mark.parametrize("concurrency", [1, 3, 16])
-def test_looks_stand_in_the_order_of_the_questions_however_many_are_asked_at_a_time(concurrency: int) -> None:
+def test_ask_looks_order(concurrency: int) -> None:
     model = Model()
     asked = run(model, 12, concurrency=concurrency)
     assert [(one.id, one.step) for one in asked.looks] == [(f"({n})", step) for n in range(12) for step in STEPS]
@@ -69,7 +69,7 @@ def test_looks_stand_in_the_order_of_the_questions_however_many_are_asked_at_a_t
     assert (model.most <= concurrency, len(model.asked), asked.stopped) == (True, 24, None)
 
 
-def test_what_fails_is_listed_and_scored_nowhere_and_takes_nothing_from_the_other_steps() -> None:
+def test_ask_looks_failures() -> None:
     def failing(prompt: str) -> bool:
         return about(1)(prompt) and WHOLE not in prompt
 
@@ -79,7 +79,7 @@ def test_what_fails_is_listed_and_scored_nowhere_and_takes_nothing_from_the_othe
     assert len(asked.looks) == 7
 
 
-def test_a_run_in_which_the_first_questions_all_fail_asks_no_more() -> None:
+def test_ask_looks_hopeless() -> None:
     model = Model(lambda _: True, PermissionError("wrong key sk-abcdefghijklmnop"))
     asked = run(model, 100, concurrency=2)
     assert asked.stopped == "the first 5 questions all failed, so the rest were not asked"
@@ -87,7 +87,7 @@ def test_a_run_in_which_the_first_questions_all_fail_asks_no_more() -> None:
     assert not any("abcdefgh" in one.error for one in asked.failures)
 
 
-def test_questions_have_names_of_their_own_and_there_is_one_at_least() -> None:
+def test_ask_looks_keys() -> None:
     for asked, says in (
         ([a_question()] * 2, "question '1' of 'minutes' is there twice"),
         ([], "there are no questions"),
@@ -107,9 +107,7 @@ def test_questions_have_names_of_their_own_and_there_is_one_at_least() -> None:
         ("choice", ["the red one", "B"], "unanswerable", 0.0),
     ],
 )
-def test_a_refusal_is_scored_as_the_data_sets_own_metric_has_it(
-    metric: str, answers: list[str], answer: str, score: float
-) -> None:
+def test_score_of_refusals(metric: str, answers: list[str], answer: str, score: float) -> None:
     question = a_question(answers=tuple(answers), metric=metric)
     assert score_of(question, answer, declined=answer == "unanswerable") == score
 
@@ -125,5 +123,5 @@ def on(places: Sequence[tuple[str, str]]) -> list[Question]:
     ]
 
 
-def test_questions_on_a_document_follow_one_another_and_the_data_sets_take_turns() -> None:
+def test_in_turn() -> None:
     assert in_turn(on([("a", "1"), ("a", "2"), ("b", "3"), ("a", "1"), ("b", "3"), ("a", "2")])) == [0, 3, 2, 4, 1, 5]

@@ -30,7 +30,7 @@ texts = st.text(st.sampled_from("abc,. \n\t\u00a0漢かé"), max_size=300)
 
 
 @given(texts, st.integers(1, 7))
-def test_chunks_keep_everything_but_the_white_space_between_them(text: str, words: int) -> None:
+def test_chunks_keep_all(text: str, words: int) -> None:
     pieces = chunks(text, words)
     assert "".join("".join(pieces).split()) == "".join(text.split())
     where = 0
@@ -38,7 +38,7 @@ def test_chunks_keep_everything_but_the_white_space_between_them(text: str, word
         where = text.index(piece, where) + len(piece)
 
 
-def test_a_chunk_is_as_it_stands_in_the_text() -> None:
+def test_chunks() -> None:
     assert chunks(" one\n\ntwo  three\tfour five ", 2) == ["one\n\ntwo", "three\tfour", "five"]
     assert len(chunks("word " * 901)) == 4
     assert chunks(" \n") == []
@@ -49,7 +49,7 @@ def minilm() -> Retriever:
     return load_retriever("all-MiniLM-L6-v2")
 
 
-def test_minilm_finds_what_answers_and_scores_it_by_the_cosine(minilm: Retriever) -> None:
+def test_minilm(minilm: Retriever) -> None:
     best, *others = minilm.search(CHUNKS, QUESTION, k=9, document_id="town")
     assert (best.index, best.text) == (2, CHUNKS[2])
     assert len(others) == 3
@@ -57,7 +57,7 @@ def test_minilm_finds_what_answers_and_scores_it_by_the_cosine(minilm: Retriever
     assert minilm.search(CHUNKS, CHUNKS[1], k=1, document_id="town")[0].score == pytest.approx(1, abs=1e-5)
 
 
-def test_bm25_finds_the_words_of_the_question() -> None:
+def test_bm25() -> None:
     found = load_retriever("bm25").search(CHUNKS, "Which bread does the baker sell?", k=2, document_id="town")
     assert found[0].index == 1
     assert found[0].score > found[1].score == 0
@@ -65,9 +65,7 @@ def test_bm25_finds_the_words_of_the_question() -> None:
 
 
 @pytest.mark.parametrize("name", ["contriever", "dragon", "someone/something", "/no/such/folder"])
-def test_weights_that_cannot_be_loaded_are_an_error_that_names_others(
-    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_retriever_missing_weights(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
     monkeypatch.setenv("SENTENCE_TRANSFORMERS_HOME", str(tmp_path))
     with pytest.raises(
@@ -77,11 +75,11 @@ def test_weights_that_cannot_be_loaded_are_an_error_that_names_others(
     assert "\n" not in str(caught.value)
 
 
-def test_a_passage_begins_with_the_number_of_its_chunk() -> None:
+def test_mark_of() -> None:
     assert mark_of(Found(0, "Once upon a time", 0.5)) == "[1] "
 
 
-def test_nothing_heavy_is_imported_before_a_retriever_is_loaded() -> None:
+def test_retrieval_import_is_light() -> None:
     code = """
 import sys
 import paper.chunks, paper.retrieval
