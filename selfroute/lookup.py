@@ -158,12 +158,12 @@ class Lookup(Generic[Document]):
         for passage in passages:
             name, page = self._host.source_of(passage), page_of(self._host.place_of(passage).metadata)
             head = f"[{_place(name, page)}]\n"
-            told = head + self._host.text_of(passage)
-            left -= count_tokens(told)
+            text = head + self._host.text_of(passage)
+            left -= count_tokens(text)
             if left < 0 and texts:
                 texts.append(f"({len(passages) - len(shown)} more were found: search for something narrower.)")
                 break
-            texts.append(_cut(told, self._most))
+            texts.append(_cut(text, self._most))
             shown.append({"document": name, "page": page, "text": texts[-1][len(head) :]})
         return ToolResult("\n\n".join(texts) or "Nothing was found.", {"passages": shown})
 
@@ -176,8 +176,8 @@ class Lookup(Generic[Document]):
             {"start": run.start, "end": run.end, "page": page_at(pages, run.start), "text": text[run.start : run.end]}
             for run in runs
         ]
-        told = [f"[{_place(name, one['page'])}, from {one['start']:,}]\n{one['text']}" for one in sections]
-        return ToolResult("\n\n".join(told) or "Nothing was found.", {"document": name, "sections": sections})
+        shown = [f"[{_place(name, one['page'])}, from {one['start']:,}]\n{one['text']}" for one in sections]
+        return ToolResult("\n\n".join(shown) or "Nothing was found.", {"document": name, "sections": sections})
 
     def _part_of(self, section: Run | None, text: str) -> list[Run]:
         """Return as much of a section as fits, from the sentence on that shares most with the words."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -46,16 +46,7 @@ class Recording:
 
     replies: Mapping[tuple[str, str], tuple[tuple[str, ...], str]]
     grades: Mapping[tuple[str, str], float]
-    ids: Mapping[str, str] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, replies: Iterable[Mapping[str, Any]], grades: Iterable[Mapping[str, Any]]) -> Recording:
-        """Make one from the rows of its two files."""
-        return cls(
-            {(row["question"], row["step"]): (tuple(row["prompts"]), row["reply"]) for row in replies},
-            {(row["question"], row["answer"]): float(row["grade"]) for row in grades},
-            {question.question: question.id for question in load_questions()},
-        )
+    ids: Mapping[str, str]
 
     def reply(self, prompt: str, differing: set[str] | None = None) -> StandInReply:
         """Return the reply to a prompt of the demo, or to one that asks for the grades of its answers.
@@ -108,7 +99,11 @@ def hash_of(prompt: str) -> str:
 @cache
 def load_recording() -> Recording:
     """Return the recording that comes with the package."""
-    return Recording.of(_rows("replies.jsonl"), _rows("grades.jsonl"))
+    return Recording(
+        {(row["question"], row["step"]): (tuple(row["prompts"]), row["reply"]) for row in _rows("replies.jsonl")},
+        {(row["question"], row["answer"]): float(row["grade"]) for row in _rows("grades.jsonl")},
+        {question.question: question.id for question in load_questions()},
+    )
 
 
 def _rows(name: str) -> list[dict[str, Any]]:
