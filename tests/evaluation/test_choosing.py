@@ -137,3 +137,11 @@ def test_evaluation_options(judged: bool) -> None:
     assert [row.answerable for row in rows_of(done.questions, done.looks, measure="score")] == [
         row.answerable for row in rows
     ]
+
+
+def test_rows_of_lack_what_is_unfinished_or_ungraded() -> None:
+    done = evaluated(made_up(4, 2))
+    first, *others = done.looks  # the draft of the first question
+    ungraded = [replace(first, judged=None, judged_by=None), *others]
+    found = [rows_of(done.questions, looks, measure="judged") for looks in (done.looks, others, ungraded)]
+    assert list(map(len, found)) == [4, 3, 3]
