@@ -63,7 +63,7 @@ TOOLS: Mapping[str, Tool] = {
         {"document": _DOCUMENT, "start": (int, 0, "The offset of the first character")},
     ),
 }
-"""The tools, by their names, which are also those of the methods of `Lookup`."""
+"""The tools, by their names."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ than the tokens that were allowed, and each argument gets an answer, since an er
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from selfroute.agent_tools import MOST_TOKENS, TOOLS, ToolResult, absent, check_most, failed, invalid
 from selfroute.calls.host import Host
@@ -26,10 +26,12 @@ _UNREADABLE = (DocumentNotFoundError, ConfigurationError)
 _MOST_QUERIES = 1_000
 
 Document = TypeVar("Document")
+_Wanted: TypeAlias = tuple[Host[Document], list[Document] | None]
+_Steps: TypeAlias = Generator[_Wanted[Document], Any, ToolResult]
 
 
 class Queries(Recent[str]):
-    """The latest query for which a search returned a passage of a document, by its name and by who asked.
+    """The latest query for which a search returned a passage of a document, by the document's name and by who asked.
 
     A query is no evidence of anything: it is asked again before a document is read, and only what the retriever then
     returns counts. So agents of several users may share the tools.
@@ -70,64 +72,56 @@ class Lookup(Generic[Document]):
         return self._made()
 
     def look(self, tool: str, given: Mapping[str, Any]) -> ToolResult:
-        """Use one of the `TOOLS` with its arguments; what is wrong with these, or goes wrong, is said in the result."""
-        try:
-            return invalid(TOOLS[tool], given) or getattr(self, tool)(**given)
-        except self._passing:
-            raise
-        except Exception as error:  # noqa: BLE001 - stores raise whatever they like
-            return failed(tool, error)
+        """Use one of the `TOOLS`; wrong arguments and whatever goes wrong are reported in the result."""
+        steps = self._steps(tool, given)
+        wanted = _next(steps.send, None)
+        while not isinstance(wanted, ToolResult):
+            host, found = wanted
+            try:
+                got = host.retrieve() if found is None else host.read(found)
+            except Exception as error:  # noqa: BLE001 - stores raise whatever they like
+                wanted = _next(steps.throw, error)
+            else:
+                wanted = _next(steps.send, got)
+        return wanted
 
     async def alook(self, tool: str, given: Mapping[str, Any]) -> ToolResult:
-        """Use one of the `TOOLS` asynchronously."""
+        """The async twin of `look`."""
+        steps = self._steps(tool, given)
+        wanted = _next(steps.send, None)
+        while not isinstance(wanted, ToolResult):
+            host, found = wanted
+            try:
+                got = await (host.aretrieve() if found is None else host.aread(found))
+            except Exception as error:  # noqa: BLE001
+                wanted = _next(steps.throw, error)
+            else:
+                wanted = _next(steps.send, got)
+        return wanted
+
+    def _steps(self, tool: str, given: Mapping[str, Any]) -> _Steps[Document]:
+        """Yield a host that is to retrieve or, with passages, to read their documents; return the result of a tool."""
         try:
-            return invalid(TOOLS[tool], given) or await getattr(self, f"a{tool}")(**given)
+            if wrong := invalid(TOOLS[tool], given):
+                return wrong
+            if tool == "search":
+                return self._passages((yield self._host, None))
+            name: str = given["document"]
+            document = yield from self._document(name)
+            if document is None:
+                return absent(name)
+            return self._sections(name, document) if tool == "find" else self._stretch(name, document, given["start"])
         except self._passing:
             raise
         except Exception as error:  # noqa: BLE001
             return failed(tool, error)
 
-    def search(self, **_: Any) -> ToolResult:
-        """Return the passages that the retriever finds, as many as fit."""
-        return self._passages(self._host.retrieve())
-
-    async def asearch(self, **_: Any) -> ToolResult:
-        """Search asynchronously."""
-        return self._passages(await self._host.aretrieve())
-
-    def find(self, document: str, **_: Any) -> ToolResult:
-        """Return the sections of a document that share most with the words, as many as fit."""
-        return self._sections(document, self._read(document))
-
-    async def afind(self, document: str, **_: Any) -> ToolResult:
-        """Find asynchronously."""
-        return self._sections(document, await self._aread(document))
-
-    def open(self, document: str, start: int = 0, **_: Any) -> ToolResult:
-        """Return a document from an offset on, as much as fits."""
-        return self._stretch(document, self._read(document), start)
-
-    async def aopen(self, document: str, start: int = 0, **_: Any) -> ToolResult:
-        """Open asynchronously."""
-        return self._stretch(document, await self._aread(document), start)
-
-    def _read(self, name: str) -> Document | None:
+    def _document(self, name: str) -> Generator[_Wanted[Document], Any, Document | None]:
         """Return a document if the retriever finds a passage of it; None if it does not, or may not see all of it."""
         for host in self._hosts(name):
-            if found := self._of(host, name, host.retrieve()):
+            if found := self._of(host, name, (yield host, None)):
                 try:
-                    documents = host.read(found)
-                except _UNREADABLE:
-                    continue
-                if document := self._of_same(found, documents):
-                    return document
-        return None
-
-    async def _aread(self, name: str) -> Document | None:
-        for host in self._hosts(name):
-            if found := self._of(host, name, await host.aretrieve()):
-                try:
-                    documents = await host.aread(found)
+                    documents = yield host, found
                 except _UNREADABLE:
                     continue
                 if document := self._of_same(found, documents):
@@ -156,6 +150,7 @@ class Lookup(Generic[Document]):
         return next((one for one in documents if any(same_name(self._host.source_of(one), at) for at in sources)), None)
 
     def _passages(self, passages: Sequence[Document]) -> ToolResult:
+        """Return the passages that the retriever found, as many as fit."""
         self._note(self._host, passages)
         shown: list[dict[str, Any]] = []
         texts: list[str] = []
@@ -163,18 +158,17 @@ class Lookup(Generic[Document]):
         for passage in passages:
             name, page = self._host.source_of(passage), page_of(self._host.place_of(passage).metadata)
             head = f"[{_place(name, page)}]\n"
-            told = head + self._host.text_of(passage)
-            left -= count_tokens(told)
+            text = head + self._host.text_of(passage)
+            left -= count_tokens(text)
             if left < 0 and texts:
                 texts.append(f"({len(passages) - len(shown)} more were found: search for something narrower.)")
                 break
-            texts.append(_cut(told, self._most))
+            texts.append(_cut(text, self._most))
             shown.append({"document": name, "page": page, "text": texts[-1][len(head) :]})
         return ToolResult("\n\n".join(texts) or "Nothing was found.", {"passages": shown})
 
-    def _sections(self, name: str, document: Document | None) -> ToolResult:
-        if document is None:
-            return absent(name)
+    def _sections(self, name: str, document: Document) -> ToolResult:
+        """Return the sections of a document that share most with the words, as many as fit."""
         text, pages = self._host.text_of(document), self._pages(document)
         ranking = ranked(self._host.question, [text], ())
         runs = ranking.fill(self._most, count_tokens, always=0) or self._part_of(ranking.best, text)
@@ -182,8 +176,8 @@ class Lookup(Generic[Document]):
             {"start": run.start, "end": run.end, "page": page_at(pages, run.start), "text": text[run.start : run.end]}
             for run in runs
         ]
-        told = [f"[{_place(name, one['page'])}, from {one['start']:,}]\n{one['text']}" for one in sections]
-        return ToolResult("\n\n".join(told) or "Nothing was found.", {"document": name, "sections": sections})
+        shown = [f"[{_place(name, one['page'])}, from {one['start']:,}]\n{one['text']}" for one in sections]
+        return ToolResult("\n\n".join(shown) or "Nothing was found.", {"document": name, "sections": sections})
 
     def _part_of(self, section: Run | None, text: str) -> list[Run]:
         """Return as much of a section as fits, from the sentence on that shares most with the words."""
@@ -195,9 +189,8 @@ class Lookup(Generic[Document]):
         start += next((one["start"] for one in locate(words, words, text[start:end], n=1)), 0)
         return [section._replace(start=start, end=start + len(_cut(text[start:end], self._most)))]
 
-    def _stretch(self, name: str, document: Document | None, start: int) -> ToolResult:
-        if document is None:
-            return absent(name)
+    def _stretch(self, name: str, document: Document, start: int) -> ToolResult:
+        """Return a document from an offset on, as much as fits."""
         text = self._host.text_of(document)
         begin = min(max(start, 0), len(text))
         shown = _cut(text[begin:], self._most)
@@ -211,6 +204,15 @@ class Lookup(Generic[Document]):
             self._host.place_of(document).metadata, self._host.text_of(document)
         ).get("pages", ())
         return pages
+
+
+def _next(resume: Callable[[Any], _Wanted[Document]], value: Any) -> _Wanted[Document] | ToolResult:
+    """Resume the steps of a tool through their `send` or `throw`; return what is wanted next, or the result."""
+    try:
+        return resume(value)
+    except StopIteration as stop:
+        result: ToolResult = stop.value
+        return result
 
 
 def _names(source: Any, name: str) -> bool:

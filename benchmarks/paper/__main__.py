@@ -17,6 +17,7 @@ from pathlib import Path
 
 from selfroute.errors import ConfigurationError, InputError
 from selfroute_workbench.command import models
+from selfroute_workbench.command.options import Options
 from selfroute_workbench.command.terminal import open_console, stage
 from selfroute_workbench.demo import corpus
 from selfroute_workbench.evaluation.replies import Replies
@@ -60,7 +61,7 @@ def _run(options: argparse.Namespace) -> int:
     out, err = open_console(sys.stdout), open_console(sys.stderr)
     loaded = [resolve(name, options.data_folder) for name in options.data]
     questions = [question for some in loaded for question in corpus.spread(some, options.limit)]
-    answering = models.load_models(options.model, base_url=options.base_url)
+    answering = models.load_models(Options(model=options.model, base_url=options.base_url))
     is_reader = answering is None
     answering = answering or models.Models.extractive()
     ks = [int(number) for number in options.k.split(",")]

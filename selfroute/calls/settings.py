@@ -122,7 +122,7 @@ class Settings(RoutingOptions):
             ConfigurationError: A model says its name, and has no price.
         """
         if self.escalation is not None:
-            from selfroute.policies.pricing import check_prices  # noqa: PLC0415 - most chains have no policy
+            from selfroute.policies.policy import check_prices  # noqa: PLC0415 - most chains have no policy
 
             def priced_as(step: Route) -> PricedModel:
                 return self.declared_model(step, shared=shared) or name_of(step)

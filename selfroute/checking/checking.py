@@ -11,7 +11,7 @@ from selfroute.calls.host import check_question
 from selfroute.checking.findings import Finding, Findings, Remark, Subject
 from selfroute.checking.on_documents import OnDocuments
 from selfroute.checking.on_models import OnModels
-from selfroute.checking.words import plainly, told
+from selfroute.checking.words import message_of, plainly
 from selfroute.effects import Retrieve
 
 Document = TypeVar("Document")
@@ -64,5 +64,5 @@ def _finding(subject: Subject, look: Callable[[], Remark]) -> Finding:
     try:
         ok, message, advice = look()
     except Exception as error:  # noqa: BLE001
-        ok, message, advice = False, told(error), ""
+        ok, message, advice = False, message_of(error), ""
     return Finding(subject, ok, plainly(message), plainly(advice))

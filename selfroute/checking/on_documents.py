@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from selfroute.checking.findings import Remark
 from selfroute.checking.trial import TriedQuestion
-from selfroute.checking.words import keys_of, likely_key, plural, quoted, split_advice, told
+from selfroute.checking.words import keys_of, likely_key, message_of, plural, quoted, split_advice
 from selfroute.documents.chunks import offset
 from selfroute.documents.label import label_in
 from selfroute.documents.stored import ScopedDocuments
@@ -25,7 +25,11 @@ class OnDocuments(TriedQuestion[Document]):
     def look_at_sources(self) -> Remark:
         """Return whether the passages name their documents."""
         if error := self.errors.get("retrieve"):
-            return False, f"the retriever failed: {told(error)}", "call the retriever by itself until it finds passages"
+            return (
+                False,
+                f"the retriever failed: {message_of(error)}",
+                "call the retriever by itself until it finds passages",
+            )
         if not self.found:
             advice = "check whether the index is empty or a filter hides everything; or pass check() another question"
             return False, f"the retriever found no passage for {quoted(self.host.question)}", advice
@@ -52,7 +56,7 @@ class OnDocuments(TriedQuestion[Document]):
         others = [self.host.place_of(one).metadata for one, name in zip(self.found, names, strict=True) if name is None]
         if not known and (error := self.errors.get("read")):
             likely = likely_key(others) if key else None
-            return False, told(error), f"source_key={likely!r} is the likeliest" if likely else ""
+            return False, message_of(error), f"source_key={likely!r} is the likeliest" if likely else ""
         if not known:
             return True, f"{found}; each counts as a document", ""
         advice = "index the others with this key, too; until then each of them counts as a separate document"
@@ -62,7 +66,7 @@ class OnDocuments(TriedQuestion[Document]):
     def look_at_wall(self) -> Remark:
         """Return whether the second step may read what the retriever may find."""
         if error := self.errors.get("source"):
-            return False, told(error), ""
+            return False, message_of(error), ""
         if not self.found:
             return None, "not tried, because no passage was found", ""
         if self.stored is not None and not self.stored.is_overridden:
@@ -87,7 +91,7 @@ class OnDocuments(TriedQuestion[Document]):
         error = self.errors.get("read")
         if self.stored is None or not isinstance(error, ConfigurationError):
             return None
-        message, advice = split_advice(told(error), self.stored.advice)
+        message, advice = split_advice(message_of(error), self.stored.advice)
         return (message, advice) if advice else None
 
     def look_at_document(self) -> Remark:
@@ -95,7 +99,7 @@ class OnDocuments(TriedQuestion[Document]):
         if reason := self._why_untried:
             return None, f"not tried, because {reason}", ""
         if error := self.errors.get("read"):
-            return False, f"it could not be read: {told(error)}", ""
+            return False, f"it could not be read: {message_of(error)}", ""
         if not any(text and not text.isspace() for text in map(self.host.text_of, self.read)):
             return False, "documents= returned no text, so the second step would have nothing to read", ""
         if self.stored is None:

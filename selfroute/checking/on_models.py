@@ -10,7 +10,7 @@ from typing import TypeVar
 from selfroute.calls.options import MAX_DOCUMENTS
 from selfroute.checking.findings import Remark
 from selfroute.checking.trial import TriedQuestion
-from selfroute.checking.words import plural, told
+from selfroute.checking.words import message_of, plural
 from selfroute.effects import Route
 from selfroute.errors import ConfigurationError
 from selfroute.prompts import check_asks_for_numbers
@@ -74,7 +74,7 @@ class OnModels(TriedQuestion[Document]):
         try:
             self.settings.check_prices(self.call.costs.priced, shared=self.host.one_model)
         except ConfigurationError as error:
-            return False, told(error), ""
+            return False, message_of(error), ""
         parts, unknown = list[str](), dict[str, None]()
         for what, step, context in self._to_pay():
             with suppress(Exception):  # a prompt that cannot be filled in, which is found with the prompts
@@ -127,7 +127,7 @@ class OnModels(TriedQuestion[Document]):
             except Exception as error:  # noqa: BLE001 - templates raise whatever they like
                 return (
                     False,
-                    f"{name} cannot be filled in: {told(error)}",
+                    f"{name} cannot be filled in: {message_of(error)}",
                     "pass check() the inputs that the prompt needs",
                 )
             if wording is None:

@@ -23,7 +23,7 @@ def plainly(text: str) -> str:
     return on_one_line(" ".join(without_secrets(text).split()))
 
 
-def told(error: Exception) -> str:
+def message_of(error: Exception) -> str:
     """Return the message of an error: our own in full, others shortened and with their type."""
     return plainly(str(error)) if isinstance(error, SelfRouteError) else one_line(error)
 

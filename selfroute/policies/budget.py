@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import ROUND_UP, Decimal, InvalidOperation
+from functools import partial
 from math import ceil
 from threading import Lock
 from typing import Any, Literal
@@ -103,7 +104,7 @@ class Budget(Policy):
         if self._window is not None:
             msg = "a Budget counts in its own process: build the chain in each process, with its share of the budget"
             raise TypeError(msg)
-        return _question_budget, (self._usd, self._tokens)
+        return partial(Budget, usd=self._usd, tokens=self._tokens), ()
 
     def __repr__(self) -> str:
         """Return the limits."""
@@ -227,10 +228,6 @@ def _of_question(case: Case) -> tuple[int, Decimal | None]:
     """Return what a question has taken so far; None for a price that is not known."""
     usd = case.usage.get("cost")
     return case.usage.get("total_tokens") or 0, None if usd is None else Decimal(usd)
-
-
-def _question_budget(usd: Decimal | None, tokens: int | None) -> Budget:
-    return Budget(usd=usd, tokens=tokens)
 
 
 def _seconds_of(per: Any) -> float | None:

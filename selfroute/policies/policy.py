@@ -14,8 +14,12 @@ from inspect import isawaitable, iscoroutine, iscoroutinefunction
 from typing import Any, cast
 
 from selfroute.arguments import check_takes
+from selfroute.effects import Route
 from selfroute.errors import ConfigurationError, ReplyError
 from selfroute.policies.case import Case, Ruling
+from selfroute.usage import prices
+from selfroute.usage.counts import Cost, StepUsage
+from selfroute.usage.prices import PricedModel
 
 Escalation = Callable[[Case], "bool | Ruling | Awaitable[bool | Ruling]"]
 
@@ -38,6 +42,7 @@ class Spent:
 
 
 NOTHING = Spent()
+_SOME = StepUsage(1, 1)
 
 
 class Policy:
@@ -116,11 +121,12 @@ async def aask(policy: Escalation, case: Case) -> Ruling:
     return _ruling(ruling, policy)
 
 
-def settle(policy: Escalation, case: Case, spent: Spent) -> None:
-    """Tell a policy what an approved step took; also the policies that the user's own function asked."""
+def settle(policy: Escalation | None, case: Case, spent: Spent) -> None:
+    """Report what an approved step took to its policy, and to the policies that the user's own function asked."""
     if isinstance(policy, Policy):
         policy.settle(case, spent)
-    _settle_held(case, spent)
+    for one in tuple(case.held):
+        one.settle(case, spent)
 
 
 @contextmanager
@@ -135,12 +141,7 @@ def releasing(case: Case) -> Iterator[None]:
 
 def release(case: Case) -> None:
     """Give back what was reserved for a step that is not taken."""
-    _settle_held(case, NOTHING)
-
-
-def _settle_held(case: Case, spent: Spent) -> None:
-    for policy in tuple(case.held):
-        policy.settle(case, spent)
+    settle(None, case, NOTHING)
 
 
 def policy_of(value: Any) -> Escalation | None:
@@ -172,6 +173,41 @@ def _ruling(value: Any, policy: Any) -> Ruling:
         return Ruling(bool(value), name_of(policy))
     msg = f"the policy {name_of(policy)!r} must return True, False or a Ruling; it returned {type(value).__name__}"
     raise ReplyError(msg)
+
+
+def check_prices(policy: Any, priced_as: Callable[[Route], PricedModel], *, shared: bool, sections: bool) -> None:
+    """Check that the models may have a price, if the policy needs one.
+
+    A model that does not report its name may still report it in its reply, so it is not refused.
+
+    Args:
+        policy: The policy.
+        priced_as: Returns the model whose price counts for a step.
+        shared: Whether one model performs all steps.
+        sections: Whether sections are read.
+
+    Raises:
+        ConfigurationError: A model reports its name and has no price, or there are no price lists.
+    """
+    if not getattr(policy, "needs_price", False):
+        return
+    if isinstance(lists := prices.load_price_lists(), Cost):
+        msg = f"a limit in dollars needs prices: {lists.unknown}; or limit the tokens, as in Budget(tokens=...)"
+        raise ConfigurationError(msg)
+    steps: list[tuple[Route, str]] = [("long_context", "llm" if shared else "long_context_llm")]
+    if sections or getattr(policy, "counts_draft", False):
+        steps.append(("rag", "llm"))
+    for step, field in steps:
+        model = priced_as(step)
+        costs = [prices.cost_of(one, _SOME) for one in (model, *model.fallbacks) if one.name]
+        if len(costs) == 1 + len(model.fallbacks) and all(cost.dollars is None for cost in costs):
+            option = "'provider:name'" if field == "llm" else "{'long_context_llm': 'provider:name'}"
+            reason = str(costs[0].unknown).partition(";")[0]
+            msg = (
+                f"a limit in dollars needs the price of {field}, but {reason}. Limit the tokens instead, as in "
+                f"Budget(tokens=...), or set priced_as={option} to a model with a price"
+            )
+            raise ConfigurationError(msg)
 
 
 @cache

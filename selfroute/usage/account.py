@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from time import perf_counter
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from selfroute.answerability.ending import DONE, Ending
 from selfroute.effects import Answer, Decided, Route
 from selfroute.usage import prices, telemetry
-from selfroute.usage.counts import NO_USAGE, NOTHING, Entry, Outcome, StepUsage, Usage
+from selfroute.usage.counts import NO_USAGE, NOTHING, Entry, StepUsage, Usage
 from selfroute.usage.prices import UNKNOWN, PricedModel
 from selfroute.usage.tokens import count_tokens
 
@@ -73,7 +73,8 @@ class Account:
 
     Attributes:
         usage: The usage so far.
-        answerable: Whether the question is answered, as far as the first text tells; None before it is shown.
+        models: What the calls of each model took, by its name.
+        answerable: Whether the question is answered, judged by the first text that is shown; None before that.
     """
 
     def __init__(self, record: Callable[[Entry], None] | None = None) -> None:
@@ -83,7 +84,7 @@ class Account:
             record: Called with the entry when the account is closed; None if there is no ledger or handler.
         """
         self.usage = NO_USAGE
-        self._models: dict[str, StepUsage] = {}  # of the calls that this account has seen
+        self.models: dict[str, StepUsage] = {}
         self.answerable: bool | None = None
         self._record = record
         self._callbacks: tuple[Callable[[Usage], object], ...] = ()
@@ -92,11 +93,6 @@ class Account:
         self._open = True
         self._parent: Context | None = None  # of the question's span
         self._started = perf_counter()
-
-    @property
-    def models(self) -> Mapping[str, StepUsage]:
-        """What the calls of each model took, by its name."""
-        return self._models
 
     def as_dict(self) -> dict[str, Any]:
         """Return the usage so far as plain JSON."""
@@ -113,8 +109,8 @@ class Account:
         self.usage += Usage.of(step, counts.with_cost(cost))
         if not counts.repeated:
             name = model.title if cost.dollars is not None else model.name or UNKNOWN
-            before = self._models.get(name)
-            self._models[name] = before + counts if before else counts
+            before = self.models.get(name)
+            self.models[name] = before + counts if before else counts
 
     def decided(self, effect: Decided) -> None:
         """Note the route; the last one counts."""
@@ -140,7 +136,10 @@ class Account:
             return
         self._open = False
         for callback in self._callbacks:
-            _tell(callback, self.usage)
+            try:
+                callback(self.usage)
+            except Exception:  # noqa: PERF203 - one is usual
+                _logger.exception("a policy failed when it was told what a question took")
         if self._record is None and self._parent is None:
             return
         entry = self._entry(answer, error)
@@ -164,13 +163,13 @@ class Account:
                 "stopped": decision.ruling is not None and not decision.ruling["go"],
             }
         return Entry(
-            _outcome(answer, failed=failed),
+            "answered" if answer else "failed" if failed else "left",
             self.usage,
             self.seconds,
             self._first,
             answerable=answer.answerable if answer else None,
             error=type(error).__name__ if failed else None,
-            models=self._models,
+            models=self.models,
             **about,
         )
 
@@ -184,16 +183,3 @@ class Account:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close(error=error)
-
-
-def _outcome(answer: Answer | None, *, failed: bool) -> Outcome:
-    if answer:
-        return "answered"
-    return "failed" if failed else "left"
-
-
-def _tell(callback: Callable[[Usage], object], usage: Usage) -> None:
-    try:
-        callback(usage)
-    except Exception:
-        _logger.exception("a policy failed when it was told what a question took")

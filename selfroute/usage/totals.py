@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from array import array
-from collections import Counter
+from collections import Counter, deque
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -15,29 +15,15 @@ _MAX_MODELS = 100
 _OTHERS = "others"
 
 
-class _Times:
-    """A ring buffer of the last times of one kind, in seconds, at eight bytes each."""
+def _times_of(latest: Sequence[float]) -> dict[str, float | None]:
+    """Return the median and the 95th percentile of times, in seconds."""
+    from statistics import quantiles  # noqa: PLC0415 - only reports need it
 
-    def __init__(self) -> None:
-        self._times, self._next = array("d"), 0
-
-    def add(self, seconds: float | None) -> None:
-        if seconds is None:
-            return
-        if len(self._times) < _MAX_TIMES:
-            self._times.append(seconds)
-        else:
-            self._times[self._next] = seconds
-            self._next = (self._next + 1) % _MAX_TIMES
-
-    def as_dict(self) -> dict[str, float | None]:
-        from statistics import quantiles  # noqa: PLC0415 - only reports need it
-
-        if not self._times:
-            return {"median": None, "p95": None}
-        times = self._times if len(self._times) > 1 else self._times * 2  # `quantiles` needs two
-        twentieths = quantiles(times, n=20, method="inclusive")
-        return {"median": twentieths[9], "p95": twentieths[18]}
+    if not latest:
+        return {"median": None, "p95": None}
+    times = list(latest) if len(latest) > 1 else [*latest] * 2  # `quantiles` needs two
+    twentieths = quantiles(times, n=20, method="inclusive")
+    return {"median": twentieths[9], "p95": twentieths[18]}
 
 
 class Totals:
@@ -54,7 +40,7 @@ class Totals:
         self._unpriced: Counter[str] = Counter()
         self._compared = 0  # queries for which the cost and that of the long context alone are known
         self._costs = dict.fromkeys(("paid", "only", "cold", "warm"), Decimal(0))  # theirs
-        self._first_text, self._end = _Times(), _Times()
+        self._first_text, self._end = deque[float](maxlen=_MAX_TIMES), deque[float](maxlen=_MAX_TIMES)
 
     def add(self, entry: Entry) -> None:
         """Add an entry."""
@@ -72,10 +58,12 @@ class Totals:
         queries["unanswerable"] += answered and entry.answerable is False and not entry.stopped
         queries["stopped"] += bool(entry.stopped)
         queries["left"] += not answered
-        self._first_text.add(entry.seconds_to_first_text)
+        if entry.seconds_to_first_text is not None:
+            self._first_text.append(entry.seconds_to_first_text)
         if answered:
             self.compare(entry.usage)
-            self._end.add(entry.seconds)
+            if entry.seconds is not None:
+                self._end.append(entry.seconds)
 
     def _add_usage(self, usage: Usage) -> None:
         for step, counts in usage.steps.items():
@@ -126,7 +114,7 @@ class Totals:
                 "unknown": answered - savings["queries"],
             },
             "money": self._money(answered),
-            "seconds": {"first_text": self._first_text.as_dict(), "end": self._end.as_dict()},
+            "seconds": {"first_text": _times_of(self._first_text), "end": _times_of(self._end)},
         }
 
     def _money(self, answered: int) -> dict[str, Any]:

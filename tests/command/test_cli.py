@@ -21,7 +21,7 @@ from selfroute_workbench.command import asking
 from word_vectors import LangChainWords
 
 
-def test_the_demo_routes_questions_and_ends_with_totals(run: Run) -> None:
+def test_demo_reader(run: Run) -> None:
     result = run("demo", "--reader", "--limit", "2")
     assert result.code == 0
     assert "not a language model" in result.out.splitlines()[-1]
@@ -33,7 +33,7 @@ def test_the_demo_routes_questions_and_ends_with_totals(run: Run) -> None:
     assert max(map(len, result.out.splitlines())) <= 110
 
 
-def test_the_demo_prints_one_json_object(run: Run) -> None:
+def test_demo_json(run: Run) -> None:
     result = run("demo", "--reader", "--limit", "3", "--json")
     report = json.loads(result.out)
     rows, totals = report["questions"], report["totals"]
@@ -46,7 +46,7 @@ def test_the_demo_prints_one_json_object(run: Run) -> None:
     assert {row["route"] for row in rows} <= {"rag", "long_context"}
 
 
-def test_ask_prints_the_answer_its_route_and_the_passages(run: Run) -> None:
+def test_ask_reader(run: Run) -> None:
     result = run("ask", "ferry.md", "-q", QUESTION)
     assert result.code == 0
     place = r"^Where +ferry.md, line 3, character 9$"
@@ -55,7 +55,7 @@ def test_ask_prints_the_answer_its_route_and_the_passages(run: Run) -> None:
     assert "not a language model" in result.out
 
 
-def test_check_tries_all_but_the_model_and_says_what_it_found(run: Run, server: LoopbackServer) -> None:
+def test_check_asks_no_model(run: Run, server: LoopbackServer) -> None:
     result = run("check", "ferry.md", *model(server))
     assert (result.code, server.calls) == (0, []), result.err
     subjects = ("source", "wall", "document", "window", "prices", "prompt")
@@ -67,10 +67,7 @@ def test_check_tries_all_but_the_model_and_says_what_it_found(run: Run, server: 
     assert [one["subject"] for one in report["findings"]][:2] == ["source", "wall"]
 
 
-# The options, the drafts, then the route, the answer and a part of the reason.
-
-
-def test_ask_prints_one_json_object_per_question_and_nothing_else(run: Run) -> None:
+def test_ask_json(run: Run) -> None:
     moon = "What is the price of a ticket to the moon?"
     result = run("ask", "ferry.md", "-q", QUESTION, "-q", moon, "--json")
     first, second = map(json.loads, result.out.splitlines())
@@ -101,9 +98,7 @@ AROUND = {
 
 @pytest.mark.parametrize("around", AROUND.values(), ids=AROUND)
 @pytest.mark.parametrize("route", ["rag", "long_context"])
-def test_a_citation_of_ask_stands_in_the_file_where_it_says(
-    run: Run, server: LoopbackServer, around: tuple[str, str], route: str
-) -> None:
+def test_ask_citation_place(run: Run, server: LoopbackServer, around: tuple[str, str], route: str) -> None:
     said = "The *ferry* of the northern line\nleaves Haldon pier at seven (if [bold]calm[/bold])."
     text = said.join(around)
     Path("ferry.md").write_text(text)
@@ -125,7 +120,7 @@ def test_a_citation_of_ask_stands_in_the_file_where_it_says(
     assert shown.index("Answer ") < shown.index(place) < shown.index("Why ")
 
 
-def test_ask_streams_from_a_server_and_reads_the_whole_files_best_first(run: Run, server: LoopbackServer) -> None:
+def test_ask_streams_whole_files(run: Run, server: LoopbackServer) -> None:
     Path("crew.txt").write_text("Captain Orla Venn sails it. " + "The boat has two masts and a stove. " * 60)
     server.answer = lambda request: "unanswerable" if request.prompt.startswith("Passages") else "Two masts."
     files = ["ferry.md", "crew.txt"]
@@ -143,7 +138,7 @@ def test_ask_streams_from_a_server_and_reads_the_whole_files_best_first(run: Run
     assert "estimated" not in result.out
 
 
-def test_an_index_is_kept_per_file_and_a_changed_file_is_indexed_again(run: Run, words: LangChainWords) -> None:
+def test_ask_kept_index(run: Run, words: LangChainWords) -> None:
     call = ["ask", "ferry.md", "-q", QUESTION, "--store", "kept", "--embeddings", "any", "--json"]
 
     def indexed() -> int:
@@ -196,7 +191,7 @@ def test_an_index_is_kept_per_file_and_a_changed_file_is_indexed_again(run: Run,
         (["bogus"], 2, "bogus"),
     ],
 )
-def test_what_cannot_work_is_one_line_and_an_exit_code(run: Run, args: list[str], code: int, message: str) -> None:
+def test_cli_usage_errors(run: Run, args: list[str], code: int, message: str) -> None:
     Path("empty.md").write_text(" \n")
     Path("binary.md").write_bytes(b"\x7fELF\0\0\1")
     Path("latin.md").write_bytes("Fähre".encode("latin-1"))
@@ -208,7 +203,7 @@ def test_what_cannot_work_is_one_line_and_an_exit_code(run: Run, args: list[str]
     assert [other for other in result.err.splitlines()[:-1] if not other.endswith(" ...")] == []
 
 
-def test_a_missing_provider_package_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cli_missing_provider_package(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "langchain_groq", None)
     says = "selfroute: groq:llama needs a package that is not installed: pip install langchain-groq\n"
     assert run("demo", "--model", "groq:llama") == Result(1, "", says)
@@ -224,7 +219,7 @@ PROVIDER_ERRORS = {
 
 
 @pytest.mark.parametrize("command", [["demo", "--limit", "1"], ["ask", "ferry.md", "-q", "?"]])
-def test_an_error_of_the_provider_is_one_line_without_the_key(
+def test_cli_provider_error_without_key(
     run: Run, server: LoopbackServer, monkeypatch: pytest.MonkeyPatch, command: list[str]
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
@@ -239,7 +234,7 @@ def test_an_error_of_the_provider_is_one_line_without_the_key(
         assert "secret" not in result.out + result.err
 
 
-def test_a_server_that_does_not_answer_is_one_line(run: Run, server: LoopbackServer) -> None:
+def test_cli_unreachable_server(run: Run, server: LoopbackServer) -> None:
     server.stop()
     result = run("ask", "ferry.md", "-q", QUESTION, *model(server))
     assert result.code == 1
@@ -247,7 +242,7 @@ def test_a_server_that_does_not_answer_is_one_line(run: Run, server: LoopbackSer
     assert "Connection refused" in result.err.splitlines()[-1]
 
 
-def test_an_interrupt_ends_with_130_and_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cli_interrupt(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(_name: str | None) -> Embeddings:
         raise KeyboardInterrupt
 
@@ -257,7 +252,7 @@ def test_an_interrupt_ends_with_130_and_one_line(run: Run, monkeypatch: pytest.M
     assert result.err.splitlines()[-1] == "selfroute: interrupted"
 
 
-def test_the_version_and_the_help_are_printed(run: Run) -> None:
+def test_cli_version_and_help(run: Run) -> None:
     assert run("--version") == Result(0, f"selfroute {__version__}\n", "")
     for command in ("demo", "ask", "check", "mcp", "evaluate", "questions"):
         shown = " ".join(re.sub(r"[│╭╮╰╯─]", " ", run(*command.split(), "--help").out).split())
@@ -266,13 +261,13 @@ def test_the_version_and_the_help_are_printed(run: Run) -> None:
         assert f"╭─ {panel} ─" in run("ask", "--help").out
 
 
-def test_each_command_has_twelve_options_at_most() -> None:
+def test_cli_twelve_options_at_most() -> None:
     for name, command in cli._parser().commands.items():
         options = [each for each in command.params if each.opts[0].startswith("-")]
         assert len(options) <= 12, name
 
 
-def test_the_last_argument_is_the_question(run: Run) -> None:
+def test_ask_last_argument(run: Run) -> None:
     assert run("ask", "ferry.md", QUESTION, "--json").json["question"] == QUESTION
     Path("What is this?").write_text(FERRY)
     asked = run("ask", "What is this?", QUESTION)
@@ -280,14 +275,14 @@ def test_the_last_argument_is_the_question(run: Run) -> None:
 
 
 @pytest.mark.parametrize("package", ["typer", pytest.param("langchain_chroma", marks=pytest.mark.matrix)])
-def test_a_missing_extra_is_one_line_that_names_it(package: str) -> None:
+def test_cli_missing_extra(package: str) -> None:
     code = f"import sys; sys.modules[{package!r}] = None; from selfroute_workbench.cli import main; sys.exit(main(['demo']))"  # noqa: E501
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=os.environ)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == f'selfroute: the command needs the package {package}: pip install "selfroute-workbench"\n'
 
 
-def test_importing_the_command_is_light() -> None:
+def test_cli_import_is_light() -> None:
     heavy = ("langchain_core", "llama_index", "chromadb", "numpy")
     code = f"import sys, selfroute_workbench.cli; print([name for name in {heavy} if name in sys.modules])"
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"

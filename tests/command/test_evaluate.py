@@ -69,27 +69,18 @@ def results(folder: str = "evaluation") -> dict[str, Any]:
     return content
 
 
-def test_each_look_is_asked_for_once_and_the_same_command_again_asks_for_nothing(
-    evaluate: Run, questions: Path
-) -> None:
+def test_evaluate_asks_once_and_shows(evaluate: Run, questions: Path) -> None:
     with LoopbackServer(answer) as server:
         first = evaluate(questions, *PLAIN, url=server.openai_url)
         again = evaluate(questions, *PLAIN, url=server.openai_url)
+        as_json = evaluate(questions, *PLAIN, "--json", url=server.openai_url)
     assert (first.code, len(server.book)) == (0, 2 * len(PLACES)), first.err
     assert again.out == first.out
     assert "10 replies were asked for, 0 were kept" in first.err
     assert "0 replies were asked for, 10 were kept" in again.err
-    assert {(row["step"], row["score"]) for row in results()["looks"] if row["step"] == "long_context"} == {
-        ("long_context", 1.0)
-    }
-
-
-def test_the_terminal_has_the_verdict_the_main_table_and_the_page(evaluate: Run, questions: Path) -> None:
-    with LoopbackServer(answer) as server:
-        shown = evaluate(questions, *PLAIN, url=server.openai_url)
-        as_json = evaluate(questions, *PLAIN, "--json", url=server.openai_url)
-    lines = [line for line in shown.out.splitlines() if line.strip()]
-    assert shown.words.startswith("Cannot tell which strategy is best: 5 questions on 5 documents are too few; ask at")
+    assert {row["score"] for row in results()["looks"] if row["step"] == "long_context"} == {1.0}
+    lines = [line for line in first.out.splitlines() if line.strip()]
+    assert first.words.startswith("Cannot tell which strategy is best: 5 questions on 5 documents are too few; ask at")
     assert [line.split("  ")[0] for line in lines[-4:-1]] == ["RAG", "Self-Route", "long context"]
     assert lines[-1].startswith("evaluation/report.html: the report")
     assert len(lines) <= 2 + 2 + 3 + 1
@@ -98,7 +89,7 @@ def test_the_terminal_has_the_verdict_the_main_table_and_the_page(evaluate: Run,
     assert as_json.json["tables"][0]["name"] == "main"
 
 
-def test_what_is_evaluated_is_what_ask_uses(evaluate: Run, run: Run, questions: Path) -> None:
+def test_evaluate_prompts_are_those_of_ask(evaluate: Run, run: Run, questions: Path) -> None:
     with LoopbackServer(answer) as server:
         evaluate(questions, *PLAIN, "--limit", "1", url=server.openai_url)
         asked = "When does the ferry from Haldon pier leave?"
@@ -111,7 +102,7 @@ def test_what_is_evaluated_is_what_ask_uses(evaluate: Run, run: Run, questions: 
     assert abs(len(evaluated) - len(live)) < 200
 
 
-def test_what_failed_is_listed_and_asked_again_by_the_next_run(evaluate: Run, questions: Path) -> None:
+def test_evaluate_failures_are_retried(evaluate: Run, questions: Path) -> None:
     broken = True
 
     def sometimes(request: Request) -> Reply | str:
@@ -130,37 +121,7 @@ def test_what_failed_is_listed_and_asked_again_by_the_next_run(evaluate: Run, qu
     assert not results()["failures"]
 
 
-LONG = " ".join(f"Gull {n} of Haldon sat on the rail." for n in range(3_000))
-
-
-def steered(request: Request) -> Reply | str:
-    """Is never sure where it reads passages, and answers from whole documents."""
-    if len(request.prompt) > len(LONG):
-        return "seven"
-    return "80 30\neight" if "two numbers" in request.prompt else "unanswerable"
-
-
-def test_all_strategies_share_what_they_read(evaluate: Run, tmp_path: Path) -> None:
-    text = f"{LONG} The ferry from Haldon pier leaves at seven. {LONG}"
-    row = {"question": "When does the ferry from Haldon pier leave?", "answers": ["seven"], "document": text}
-    (tmp_path / "long.jsonl").write_text(json.dumps(row) + "\n")
-    with LoopbackServer(steered) as server:
-        asked = ("long.jsonl", "--strategies", "all")
-        result = evaluate(*asked, url=server.openai_url)
-        paid = len(server.book)
-        assert evaluate(*asked, url=server.openai_url).code == 0
-    assert (result.code, paid, len(server.book)) == (0, 5, 5), result.err
-    assert [(look["step"], look["confidence"]) for look in results()["looks"]] == [
-        ("rag", None),
-        ("sections", None),
-        ("graded", 30),
-        ("graded_sections", None),  # it declines there
-        ("long_context", None),
-    ]
-    assert {row[-1] for row in results()["tables"][0]["rows"][1:]} == {"100.0"}
-
-
-def test_the_cap_ends_the_run_and_the_next_one_goes_on(evaluate: Run, questions: Path) -> None:
+def test_evaluate_cap(evaluate: Run, questions: Path) -> None:
     with LoopbackServer(lambda request: Reply(str(answer(request)), usage=True)) as server:
         result = evaluate(questions, *PLAIN, "--max-cost", "0.0009", url=server.openai_url)
         assert result.code == 1
@@ -171,9 +132,7 @@ def test_the_cap_ends_the_run_and_the_next_one_goes_on(evaluate: Run, questions:
         assert len(server.book) == 10
 
 
-def test_credentials_and_keys_are_written_nowhere(
-    evaluate: Run, questions: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_evaluate_writes_no_keys(evaluate: Run, questions: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret-indeed")
     with LoopbackServer(answer) as server:
         evaluate(questions, *PLAIN, "--limit", "1", "--out", "here", url=server.openai_url)
@@ -198,7 +157,7 @@ def test_credentials_and_keys_are_written_nowhere(
     ],
     ids=str,
 )
-def test_a_judge_is_asked_once_for_each_question_and_shown(evaluate: Run, questions: Path, judge: list[str]) -> None:
+def test_evaluate_judge(evaluate: Run, questions: Path, judge: list[str]) -> None:
     # after --judge a file is a file, and an option an option
     given = [*judge, questions, *PLAIN] if len(judge) == 2 else [*PLAIN, *judge, questions]
     with LoopbackServer(and_judges) as server:
@@ -232,9 +191,7 @@ def test_a_judge_is_asked_once_for_each_question_and_shown(evaluate: Run, questi
         (["ferries.jsonl", "--judge", "nobody:x"], "no provider 'nobody'"),
     ],
 )
-def test_what_cannot_work_is_one_line_and_exit_code_2(
-    evaluate: Run, questions: Path, args: Sequence[str], says: str
-) -> None:
+def test_evaluate_usage_errors(evaluate: Run, questions: Path, args: Sequence[str], says: str) -> None:
     Path("empty.jsonl").write_text("")
     Path("other").mkdir()
     long = "It is now. " * 20

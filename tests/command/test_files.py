@@ -19,7 +19,7 @@ LONG_PAGES = ["The stove was lit again. " * 60, f"{'The mast was tarred. ' * 50}
 
 
 @pytest.mark.parametrize("name", READABLE)
-def test_a_file_is_read_as_its_text(name: str) -> None:
+def test_read_bytes(name: str) -> None:
     read = read_bytes(READABLE[name], name)
     places = [read.text.index(sentence) for sentence in SENTENCES]
     assert places == sorted(places)
@@ -29,7 +29,7 @@ def test_a_file_is_read_as_its_text(name: str) -> None:
         assert read.text.startswith("The timetable\n\n")
 
 
-def test_of_a_page_and_a_docx_file_tables_and_lines_stay() -> None:
+def test_read_bytes_tables() -> None:
     page = html(
         [
             "a <b>b</b>old\n word<br>next",
@@ -41,7 +41,7 @@ def test_of_a_page_and_a_docx_file_tables_and_lines_stay() -> None:
 
 
 @pytest.mark.parametrize("name", [*UNREADABLE, *UNKNOWN])
-def test_what_cannot_be_read_says_why_and_what_to_do(name: str) -> None:
+def test_read_bytes_errors(name: str) -> None:
     data, said = (
         UNREADABLE[name]
         if name in UNREADABLE
@@ -54,7 +54,7 @@ def test_what_cannot_be_read_says_why_and_what_to_do(name: str) -> None:
 
 
 @pytest.mark.parametrize("route", ["rag", "long_context"])
-def test_an_answer_from_a_pdf_is_cited_by_its_page(run: Run, server: LoopbackServer, route: str) -> None:
+def test_ask_pdf_page(run: Run, server: LoopbackServer, route: str) -> None:
     Path("report.pdf").write_bytes(pdf(LONG_PAGES))
     server.answer = lambda request: (
         "unanswerable" if route == "long_context" and request.prompt.startswith("Passages") else "Orla Venn."
@@ -69,7 +69,7 @@ def test_an_answer_from_a_pdf_is_cited_by_its_page(run: Run, server: LoopbackSer
     assert "report.pdf on page" in shown
 
 
-def test_a_folder_is_read_but_for_what_is_hidden_or_no_text(run: Run) -> None:
+def test_ask_folder(run: Run) -> None:
     for name in ("below/.git", "below/deep"):
         Path("texts", name).mkdir(parents=True)
     for name, data in READABLE.items():
@@ -90,9 +90,7 @@ def test_a_folder_is_read_but_for_what_is_hidden_or_no_text(run: Run) -> None:
         assert f"Left out: texts/{name}: {said}" in told
 
 
-def test_files_are_named_by_wildcards_by_folders_and_through_a_pipe_but_read_once(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ask_wildcards_and_pipes(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("a/b").mkdir(parents=True)
     for name in ("a/one.md", "a/b/two.md", "a/b/three.txt"):
         Path(name).write_text(f"{FERRY} {name}")
@@ -107,7 +105,7 @@ def test_files_are_named_by_wildcards_by_folders_and_through_a_pipe_but_read_onc
         assert len(report["passages"]) == len(sources)
 
 
-def test_links_lead_neither_in_circles_nor_out_of_a_folder(tmp_path: Path) -> None:
+def test_find_links(tmp_path: Path) -> None:
     folder, elsewhere = tmp_path / "folder", tmp_path / "elsewhere"
     for each in (folder / "below", elsewhere):
         each.mkdir(parents=True)
@@ -124,7 +122,7 @@ def test_links_lead_neither_in_circles_nor_out_of_a_folder(tmp_path: Path) -> No
     assert list(find([folder / "outside.txt"]).files) == [folder / "outside.txt"]
 
 
-def test_neither_a_name_nor_a_text_changes_the_terminal(run: Run) -> None:
+def test_cli_control_characters(run: Run) -> None:
     names = ["\x1b[31mred.md", "\x1b]0;odd\x07.pdf"]
     Path(names[0]).write_text(f"{FERRY}\x1b[2J")
     Path(names[1]).write_bytes(b"no PDF \x1b[2J")

@@ -47,7 +47,7 @@ async def client_of(files: list[Path], **options: Any) -> AsyncGenerator[Any, No
         yield client
 
 
-async def test_a_question_is_answered_with_its_route_its_places_and_progress(files: list[Path]) -> None:
+async def test_mcp_ask(files: list[Path]) -> None:
     seen: list[str] = []
 
     async def progress(done: float, total: float | None, message: str | None) -> None:
@@ -64,7 +64,7 @@ async def test_a_question_is_answered_with_its_route_its_places_and_progress(fil
     assert json.loads(result.content[0].text) == told
 
 
-async def test_files_are_searched_found_in_and_opened_by_the_users_names(files: list[Path]) -> None:
+async def test_mcp_search_find_open(files: list[Path]) -> None:
     async with client_of(files) as client:
         assert [tool.name for tool in (await client.list_tools()).tools] == ["ask", "search", "find", "open"]
         searched = (await client.call_tool("search", {"query": "Who is the captain?"})).structured_content
@@ -89,9 +89,7 @@ async def test_files_are_searched_found_in_and_opened_by_the_users_names(files: 
 
 
 @pytest.mark.parametrize("drafted", [False, True], ids=["the draft", "whole documents"])
-async def test_mcp_a_client_that_leaves_before_text_stops_the_model_and_asks_no_other(
-    files: list[Path], server: LoopbackServer, drafted: bool
-) -> None:
+async def test_mcp_client_leaves(files: list[Path], server: LoopbackServer, drafted: bool) -> None:
     def answer(request: Request) -> Reply:
         hangs = drafted != request.prompt.startswith("Passages")
         return Reply("unanswerable", first_delay=1.0 if hangs else 0.0)
@@ -111,7 +109,7 @@ async def test_mcp_a_client_that_leaves_before_text_stops_the_model_and_asks_no_
     assert len(server.book) == steps
 
 
-async def test_an_error_of_the_provider_is_told_without_the_key(
+async def test_mcp_provider_error_without_key(
     files: list[Path], server: LoopbackServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     key = "sk-" + "secret" * 6
@@ -126,9 +124,7 @@ async def test_an_error_of_the_provider_is_told_without_the_key(
 
 
 @pytest.mark.parametrize("token", [None, "", " \n"])
-def test_mcp_beyond_this_machine_a_token_has_to_be_set(
-    run: Run, monkeypatch: pytest.MonkeyPatch, token: str | None
-) -> None:
+def test_mcp_public_host_needs_token(run: Run, monkeypatch: pytest.MonkeyPatch, token: str | None) -> None:
     monkeypatch.delenv(command.TOKEN, raising=False)
     if token is not None:
         monkeypatch.setenv(command.TOKEN, token)
@@ -174,9 +170,7 @@ async def code_of(address: str, headers: dict[str, str]) -> int:
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("token", [" ", pytest.param("opensesame", marks=pytest.mark.matrix)])
-async def test_mcp_over_http_also_this_machines_users_need_the_token_made_where_none_is_set(
-    files: list[Path], token: str
-) -> None:
+async def test_mcp_http_needs_a_token(files: list[Path], token: str) -> None:
     async with serving(files, token) as (address, printed):
         shown = [line for line in printed if "Bearer" in line]
         header = shown[0] if shown else f"Authorization: Bearer {token}"
@@ -191,7 +185,7 @@ async def test_mcp_over_http_also_this_machines_users_need_the_token_made_where_
     assert "\n".join(printed).count(value.split()[1]) == len(shown)
 
 
-async def test_over_http_only_who_sends_the_token_is_served(files: list[Path]) -> None:
+async def test_mcp_http_refuses_other_tokens(files: list[Path]) -> None:
     session, library, _ = asking.open_files(Options(files=files, as_json=True))
     app = command.server_of(session, library).streamable_http_app(json_response=True)
     transport = httpx.ASGITransport(command.with_token(app, "opensesame"))
@@ -213,7 +207,7 @@ async def test_over_http_only_who_sends_the_token_is_served(files: list[Path]) -
     assert answer.json()["result"]["serverInfo"]["name"] == "selfroute"
 
 
-async def test_over_pipes_a_client_of_our_own_is_answered_and_nothing_else_is_written(files: list[Path]) -> None:
+async def test_mcp_over_pipes(files: list[Path]) -> None:
     """A second client: the protocol's lines, written by hand."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "selfroute_workbench.cli", "mcp", *map(str, files), stdin=-1, stdout=-1, stderr=-1,

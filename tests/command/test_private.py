@@ -78,7 +78,7 @@ WRITERS: dict[str, Callable[[Run, LoopbackServer], None]] = {
 
 
 @pytest.mark.parametrize("writer", WRITERS)
-def test_what_is_written_is_for_the_user_alone(run: Run, server: LoopbackServer, tmp_path: Path, writer: str) -> None:
+def test_private_writers(run: Run, server: LoopbackServer, tmp_path: Path, writer: str) -> None:
     (tmp_path / "cache").mkdir()  # where others' packages keep what they like
     given = {"ferry.md", "q.jsonl", "harbour.md", "cache"}
     WRITERS[writer](run, server)
@@ -87,7 +87,7 @@ def test_what_is_written_is_for_the_user_alone(run: Run, server: LoopbackServer,
     assert seen_by_others(*(path for path in written if path.exists())) == []
 
 
-def test_an_index_in_a_folder_of_the_users_is_private_and_the_folder_stays_as_it_is(run: Run, tmp_path: Path) -> None:
+def test_private_index_in_own_folder(run: Run, tmp_path: Path) -> None:
     store = tmp_path / "store"
     store.mkdir(0o755)
     asked = ("ask", "ferry.md", "-q", QUESTION, "--embeddings", "any", "--store", "store")

@@ -46,7 +46,7 @@ def rows_of(path: str | Path = "questions.jsonl") -> list[dict[str, Any]]:
     return [json.loads(line) for line in Path(path).read_text(encoding="utf-8").splitlines()]
 
 
-def test_questions_are_kept_only_with_evidence_that_stands_in_their_document(run: Run, files: list[Path]) -> None:
+def test_questions_keep_only_evidence(run: Run, files: list[Path]) -> None:
     with LoopbackServer(ScriptedWriter(mistakes=True)) as server:
         result = run(*files, "--n", "20", server=server)
     assert result.code == 0, result.err
@@ -68,9 +68,7 @@ def test_questions_are_kept_only_with_evidence_that_stands_in_their_document(run
         assert f", {reason}." in result.words
 
 
-def test_questions_that_were_written_can_be_evaluated(
-    run: Run, files: list[Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_questions_can_be_evaluated(run: Run, files: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
     with LoopbackServer(ScriptedWriter()) as server:
         assert run(*files, "--n", "4", "--unanswerable", "0.25", server=server).code == 0
         code = cli.main(["evaluate", "questions.jsonl", *MODEL, "--base-url", server.openai_url])
@@ -78,7 +76,7 @@ def test_questions_that_were_written_can_be_evaluated(
     assert "Cannot tell which strategy is best" in capsys.readouterr().out
 
 
-def test_questions_cap_ends_a_run_and_the_next_one_pays_nothing_twice(run: Run, files: list[Path]) -> None:
+def test_questions_cap(run: Run, files: list[Path]) -> None:
     asked = (*files, "--n", "8")
     with LoopbackServer(ScriptedWriter()) as server:
         capped = run(*asked, "--max-cost", "0.001", server=server)
@@ -91,7 +89,7 @@ def test_questions_cap_ends_a_run_and_the_next_one_pays_nothing_twice(run: Run, 
     assert f"0 replies were asked for, {paid} were kept from earlier runs; $0.0" in again.err
 
 
-def test_questions_calls_that_fail_cost_no_other_questions(run: Run, files: list[Path]) -> None:
+def test_questions_failed_calls(run: Run, files: list[Path]) -> None:
     writer = ScriptedWriter()
 
     def answer(request: Request) -> Reply | str:
@@ -109,7 +107,7 @@ def test_questions_calls_that_fail_cost_no_other_questions(run: Run, files: list
         assert said in result.words
 
 
-def test_questions_of_a_reply_with_far_too_many_are_not_all_checked(run: Run, files: list[Path]) -> None:
+def test_questions_far_too_many(run: Run, files: list[Path]) -> None:
     writer = ScriptedWriter()
 
     def answer(request: Request) -> str:
@@ -121,14 +119,14 @@ def test_questions_of_a_reply_with_far_too_many_are_not_all_checked(run: Run, fi
     assert (len(rows_of()), len(server.book) < 3 * 8) == (8, True)
 
 
-def test_questions_model_that_writes_nothing_usable_is_asked_for_one_round(run: Run, files: list[Path]) -> None:
+def test_questions_nothing_usable(run: Run, files: list[Path]) -> None:
     with LoopbackServer(lambda _: "I cannot help with that.") as server:
         result = run(files[0], "--n", "8", server=server)
     assert (result.code, len(server.book), Path("questions.jsonl").exists()) == (1, 4, False)
     assert "no question of the first round could be kept" in result.words
 
 
-def test_questions_long_document_is_read_in_parts(run: Run, files: list[Path]) -> None:
+def test_questions_long_document(run: Run, files: list[Path]) -> None:
     writer, prompts = ScriptedWriter(), list[str]()
 
     def answer(request: Request) -> str:
@@ -143,7 +141,7 @@ def test_questions_long_document_is_read_in_parts(run: Run, files: list[Path]) -
     assert all(part in text and len(part) < len(text) / 2 for part in asked)
 
 
-def test_questions_what_cannot_work_is_one_line_and_pays_for_little(run: Run, files: list[Path]) -> None:
+def test_questions_usage_errors(run: Run, files: list[Path]) -> None:
     with LoopbackServer(lambda _: Reply(status=401, error={"message": "Incorrect API key provided."})) as server:
         calls = {
             "name one, for example --model openai:gpt-4o-mini": run(files[0]),
@@ -174,7 +172,7 @@ def test_questions_what_cannot_work_is_one_line_and_pays_for_little(run: Run, fi
         ("[" * 100_000 + "]", []),
     ],
 )
-def test_read_takes_only_questions_with_evidence(reply: str, answers: list[str]) -> None:
+def test_read_reply(reply: str, answers: list[str]) -> None:
     found = list(read(reply, "local", "doc.txt", "The ferry sank. A {brace}, and no more."))
     assert [each.answer for each in found if isinstance(each, Written)] == answers
     assert found
@@ -191,12 +189,12 @@ def test_read_takes_only_questions_with_evidence(reply: str, answers: list[str])
         (["nowhere to be found"], []),
     ],
 )
-def test_places_of_quotes_are_word_for_word_but_for_space_and_marks(quotes: list[str], found: list[str]) -> None:
+def test_places_of_quotes(quotes: list[str], found: list[str]) -> None:
     text = "He said “no” — twice. Then he left, alone. 会议的主席是林女士。"
     assert [text[start:end] for start, end in places_of(quotes, text)] == found
 
 
-def test_questions_known_without_reading_are_dropped_in_scripts_without_spaces(run: Run, tmp_path: Path) -> None:
+def test_questions_known_in_unspaced_script(run: Run, tmp_path: Path) -> None:
     (tmp_path / "zh.txt").write_text("会议的主席是林女士。渔船共有四十二艘。")
     rows = [
         {"question": "会议的主席是谁？", "answer": "林女士", "quotes": ["会议的主席是林女士。"]},

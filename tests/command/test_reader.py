@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from functools import reduce
 from operator import add
 
 import pytest
-from langchain_core.messages import AIMessage
-from llama_index.core.llms import ChatMessage, CompletionResponse
+from llama_index.core.llms import ChatMessage
 
 from selfroute import prompts
 from selfroute_workbench.demo import reader, with_langchain, with_llamaindex
@@ -55,48 +53,33 @@ REPLIES = {
 
 
 @pytest.mark.parametrize("case", REPLIES)
-def test_it_answers_with_the_nearest_sentence_or_declines_and_gives_the_numbers_that_are_asked_for(case: str) -> None:
+def test_reader_reply(case: str) -> None:
     asked, expected = REPLIES[case]
     reply = reader.reply(asked)
     assert re.fullmatch(expected, reply.text), reply.text
 
 
-QUESTIONS = pytest.mark.parametrize("question", [WHO_WON, MORTGAGE])
+@pytest.mark.parametrize("question", [WHO_WON, MORTGAGE])
+async def test_reader_models(question: str) -> None:
+    asked = prompt(question)
+    expected = reader.reply(asked)
+    counts = (expected.input_tokens, expected.output_tokens, expected.input_tokens + expected.output_tokens)
 
-
-@QUESTIONS
-def test_a_model_of_langchain_answers_like_the_reader_whole_and_streamed(question: str) -> None:
-    llm, asked = with_langchain.ExtractiveReader(), prompt(question)
-
-    async def awaited() -> list[AIMessage]:
-        return [await llm.ainvoke(asked), reduce(add, [chunk async for chunk in llm.astream(asked)])]
-
-    chunks, expected = list(llm.stream(asked)), reader.reply(asked)
-    for reply in (llm.invoke(asked), reduce(add, chunks), *asyncio.run(awaited())):
-        assert (reply.text, reply.response_metadata["model_name"]) == (expected.text, "extractive-reader")
-        assert reply.usage_metadata == {
-            "input_tokens": expected.input_tokens,
-            "output_tokens": expected.output_tokens,
-            "total_tokens": expected.input_tokens + expected.output_tokens,
-        }
+    chat = with_langchain.ExtractiveReader()
+    chunks = list(chat.stream(asked))
+    messages = [chat.invoke(asked), reduce(add, chunks), await chat.ainvoke(asked)]
+    messages.append(reduce(add, [chunk async for chunk in chat.astream(asked)]))
+    for message in messages:
+        assert (message.text, message.response_metadata["model_name"]) == (expected.text, "extractive-reader")
+        assert tuple((message.usage_metadata or {}).values()) == counts
     assert [chunk.text for chunk in chunks if chunk.text] == expected.words
 
-
-@QUESTIONS
-def test_a_model_of_llamaindex_answers_like_the_reader_whole_and_streamed(question: str) -> None:
-    llm, asked = with_llamaindex.ExtractiveReader(), prompt(question)
-
-    async def awaited() -> list[CompletionResponse]:
-        return [await llm.acomplete(asked), [chunk async for chunk in await llm.astream_complete(asked)][-1]]
-
-    chunks, expected = list(llm.stream_complete(asked)), reader.reply(asked)
-    for reply in (llm.complete(asked), chunks[-1], *asyncio.run(awaited())):
-        assert reply.text == expected.text
-        assert reply.additional_kwargs == {
-            "prompt_tokens": expected.input_tokens,
-            "completion_tokens": expected.output_tokens,
-            "total_tokens": expected.input_tokens + expected.output_tokens,
-        }
-    assert [chunk.delta for chunk in chunks if chunk.delta] == expected.words
+    llm = with_llamaindex.ExtractiveReader()
+    pieces = list(llm.stream_complete(asked))
+    completions = [llm.complete(asked), pieces[-1], await llm.acomplete(asked)]
+    completions.append([piece async for piece in await llm.astream_complete(asked)][-1])
+    for completion in completions:
+        assert (completion.text, tuple(completion.additional_kwargs.values())) == (expected.text, counts)
+    assert [piece.delta for piece in pieces if piece.delta] == expected.words
     assert llm.chat([ChatMessage(asked)]).message.content == expected.text
     assert llm.metadata.model_name == "extractive-reader"

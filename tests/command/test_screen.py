@@ -17,7 +17,6 @@ from selfroute_workbench.command.demo_screen import show_demo_answer, show_total
 from selfroute_workbench.command.models import Models
 from selfroute_workbench.command.sessions import Output
 from selfroute_workbench.command.terminal import open_console
-from selfroute_workbench.command.texts import Text
 from selfroute_workbench.demo.corpus import DemoQuestion
 
 DECLINED = Verdict(declined=True, signal="sentinel", evidence="unanswerable")
@@ -28,12 +27,11 @@ LOOKED = replace(DRAFT, sections=StepUsage(300, 5))
 READ = replace(DRAFT, long_context=StepUsage(1000, 5))
 ALL = replace(LOOKED, long_context=StepUsage(1000, 5))
 SECTIONS = [
-    FileRead("a.md", trimmed=False, sections=[FileSection(0, 1_200), FileSection(5_000, 6_100)]),
-    FileRead("b.pdf", trimmed=False, sections=[FileSection(90_000, 91_000, page=7)]),
+    FileRead("a", trimmed=False, sections=[FileSection("a", None, 0, 1_200), FileSection("a", None, 5_000, 6_100)]),
+    FileRead("b", trimmed=False, sections=[FileSection("b", 7, 90_000, 91_000)]),
 ]
 QUESTION = DemoQuestion("a", "b", "local", "?", ("!",))
 MODELS = Models(None, None, "gpt-4o-mini")
-TEXTS = {"a.md": Text("a.md", "", "a"), "b.pdf": Text("b.pdf", "", "b")}
 
 WENT_NO_FURTHER = replace(DECLINED, ruling=NO)
 # The verdict on the draft, what was used, whether it was answered, and why.
@@ -61,13 +59,11 @@ def route_of(usage: Usage) -> Any:
 
 
 @pytest.mark.parametrize(("verdict", "usage", "answerable", "told"), REASONS.values(), ids=REASONS)
-def test_a_reason_says_what_was_read_and_what_was_not(
-    verdict: Verdict, usage: Usage, told: str, *, answerable: bool
-) -> None:
-    read = [FileRead("a.md", trimmed=False)] if usage.long_context else SECTIONS if usage.sections else []
+def test_show_reasons(verdict: Verdict, usage: Usage, told: str, *, answerable: bool) -> None:
+    read = [FileRead("a", trimmed=False)] if usage.long_context else SECTIONS if usage.sections else []
     output = Output("?", "!", route_of(usage), answerable, verdict.as_dict(), usage.as_dict(), [], read)
     stream = StringIO()
-    show_reasons(open_console(stream), output, models=MODELS, texts=TEXTS)
+    show_reasons(open_console(stream), output, models=MODELS)
     why, _, tokens = " ".join(stream.getvalue().split()).partition(" Tokens ")
     why, *places = why.split(" Sections ")
     assert told in why
@@ -75,12 +71,6 @@ def test_a_reason_says_what_was_read_and_what_was_not(
     assert places == (["a, characters 0 to 1,200, 5,000 to 6,100", "b, page 7"] if read is SECTIONS else [])
     for step in ("rag", "sections", "long context"):
         assert (f"{step} " in tokens.partition(" Read ")[0]) is (step.replace(" ", "_") in usage.steps)
-
-
-# The answer, the sentence, and what is shown of it in a terminal of 60 characters.
-
-
-# The metadata of the text in which the citation stands, its offset there, and the offset in the file.
 
 
 WAYS: dict[str, dict[str, Any]] = {
@@ -92,7 +82,7 @@ WAYS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("ways", [["rag", "long_context"], list(WAYS)], ids=["plain", "all"])
-def test_totals_count_by_what_answered_and_tell_only_what_happened(ways: list[str]) -> None:
+def test_show_totals(ways: list[str]) -> None:
     ledger, answers, stream = Ledger(), list[DemoAnswer](), StringIO()
     for way in ways:
         route = route_of(WAYS[way]["usage"])

@@ -73,7 +73,7 @@ def judging(model: Any) -> list[str]:
 
 
 @both
-def test_all_answers_to_a_question_are_judged_in_one_call_and_what_a_rule_decides_in_none(where: str) -> None:
+def test_judge_one_call_a_question(where: str) -> None:
     asked, model = pipeline(where)
     done = evaluate(asked, QUESTIONS, judge=True)
     assert judged(done) == JUDGED
@@ -83,7 +83,7 @@ def test_all_answers_to_a_question_are_judged_in_one_call_and_what_a_rule_decide
     assert len(judging(model)) == 2
 
 
-def test_what_the_judge_took_is_reported_also_when_it_was_kept(tmp_path: Path) -> None:
+def test_judge_usage(tmp_path: Path) -> None:
     asked, _ = pipeline(usage=True)
     run = {"judge": True, "judge_priced_as": "openai:gpt-4", "folder": tmp_path}
     about = evaluate(asked, QUESTIONS, **run).settings["judge"]
@@ -95,7 +95,7 @@ def test_what_the_judge_took_is_reported_also_when_it_was_kept(tmp_path: Path) -
 # --- kept and paid once ------------------------------------------------------------------------------------------
 
 
-def test_a_question_that_a_strategy_did_not_finish_is_not_judged_yet(tmp_path: Path) -> None:
+def test_judge_waits_for_all_answers(tmp_path: Path) -> None:
     """Its answers would be judged again, and paid again, when the missing one is there."""
     failing = pipeline(failures={"long_context": [TimeoutError("too slow")]})
     done = evaluate(failing[0], QUESTIONS, judge=True, folder=tmp_path, concurrency=1)
@@ -124,9 +124,7 @@ class Replying:
 
 
 @pytest.mark.parametrize("odd", ["", "I would say that all are right.", "1: 0.7", "1: 1\n1: 0", "2: 1"])
-def test_a_reply_that_cannot_be_read_is_asked_for_once_more_then_reported_and_never_a_zero(
-    odd: str, tmp_path: Path
-) -> None:
+def test_judge_unreadable_reply(odd: str, tmp_path: Path) -> None:
     one, judge = QUESTIONS[:1], Replying([odd, odd, odd])
     run = {"questions": one, "judge": True, "folder": tmp_path}
     for asked in (2, 4):
@@ -144,7 +142,7 @@ def test_a_reply_that_cannot_be_read_is_asked_for_once_more_then_reported_and_ne
 
 
 @pytest.mark.parametrize("finish_reason", ["length", "content_filter"])
-def test_a_judge_that_gives_no_reply_says_why(finish_reason: str) -> None:
+def test_judge_no_reply(finish_reason: str) -> None:
     asked: list[str] = []
 
     def silent(prompt: str) -> Tally:
@@ -159,7 +157,7 @@ def test_a_judge_that_gives_no_reply_says_why(finish_reason: str) -> None:
     assert len(asked) == 1
 
 
-def test_an_error_of_the_judge_is_reported_and_a_judge_that_only_fails_ends_the_run() -> None:
+def test_judge_errors() -> None:
     def broken(prompt: str) -> tuple[str, ...]:
         if is_judging(prompt):
             raise TimeoutError
@@ -177,7 +175,7 @@ def test_an_error_of_the_judge_is_reported_and_a_judge_that_only_fails_ends_the_
 # --- what it costs -----------------------------------------------------------------------------------------------
 
 
-def test_the_cap_holds_for_the_judge_too_and_the_next_run_goes_on(tmp_path: Path) -> None:
+def test_judge_cap(tmp_path: Path) -> None:
     chain, _ = pipeline(usage=True, priced_as="openai:gpt-4o-mini")
     dear = {"judge": True, "judge_priced_as": "openai:gpt-4", "folder": tmp_path, "concurrency": 1}
     done = evaluate(chain, QUESTIONS, max_cost=0.001, **dear)
@@ -198,7 +196,7 @@ def test_the_cap_holds_for_the_judge_too_and_the_next_run_goes_on(tmp_path: Path
         ({"judge": True, "judge_priced_as": "gpt-4o"}, "judge_priced_as must be 'provider:name'"),
     ],
 )
-def test_what_cannot_be_judged_is_said_at_once(options: dict[str, Any], says: str) -> None:
+def test_judge_options(options: dict[str, Any], says: str) -> None:
     asked, model = pipeline()
     with pytest.raises(ConfigurationError, match=says):
         evaluate(asked, QUESTIONS, **options)

@@ -26,7 +26,7 @@ HOSTILE = {
 }
 
 
-def test_the_order_tells_nothing_of_the_strategies_and_is_the_same_in_every_run() -> None:
+def test_sheet_order() -> None:
     answers = list(string.ascii_lowercase)
     order = Sheet.of(QUESTION, answers).candidates
     assert Sheet.of(QUESTION, answers[::-1]).candidates == order
@@ -38,7 +38,7 @@ def test_the_order_tells_nothing_of_the_strategies_and_is_the_same_in_every_run(
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
-def test_an_answer_is_one_line_of_data_whatever_it_holds(text: str) -> None:
+def test_sheet_hostile_answers(text: str) -> None:
     plain = Sheet.of(QUESTION, ["Mr Lin", "Ms Okafor"]).prompt
     for sheet in (Sheet.of(QUESTION, [text, "Mr Lin"]), Sheet.of(replace(QUESTION, question=text), ["a", "b"])):
         assert len(sheet.prompt.splitlines()) == len(plain.splitlines())
@@ -47,7 +47,7 @@ def test_an_answer_is_one_line_of_data_whatever_it_holds(text: str) -> None:
 
 
 @given(st.text(), st.text(), st.text())
-def test_what_is_shown_is_read_back_as_it_was(question: str, reference: str, answer: str) -> None:
+def test_sheet_round_trip(question: str, reference: str, answer: str) -> None:
     shown = replace(QUESTION, question=question, answers=(f"x{reference}",))
     asked = read(Sheet(shown, (answer,)).prompt)
     assert (asked.question, asked.references, asked.answers) == (question, [f"x{reference}"], {1: answer})
@@ -84,30 +84,36 @@ def test_what_is_shown_is_read_back_as_it_was(question: str, reference: str, ans
         ("<think>1: 1\n2: 0.5\n3: 0", None),  # cut off
     ],
 )
-def test_a_reply_is_one_grade_for_each_answer_or_nothing(reply: str, grades: list[float] | None) -> None:
+def test_grades_in(reply: str, grades: list[float] | None) -> None:
     assert grades_in(reply, 3) == grades
 
 
-@pytest.mark.parametrize(
-    ("references", "answered", "grade"),
-    [
-        ([], False, 1.0),  # there is no answer, and it says so
-        ([], True, 0.0),
-        (["unanswerable"], False, 1.0),
-        (["unanswerable"], True, 0.0),
-        ([""], False, 1.0),
-        (["seven"], False, 0.0),
-        (["seven"], True, None),
-        (["seven", "unanswerable"], False, 1.0),  # the annotators disagree
-        (["seven", "unanswerable"], True, None),
-    ],
-)
-def test_declines_and_answers_to_what_has_none_are_graded_by_rule(
-    references: list[str], answered: bool, grade: float | None
-) -> None:
+LATER = "Sales rose to 5 million. The text does not state those of 2023."
+# What is answered, whether that declines, the references, and the grade; None where a model has to say.
+BY_RULE: list[tuple[str, bool, list[str], float | None]] = [
+    ("unanswerable", True, [], 1.0),  # there is no answer, and it says so
+    ("seven", False, [], 0.0),
+    ("unanswerable", True, ["unanswerable"], 1.0),
+    ("seven", False, ["unanswerable"], 0.0),
+    ("unanswerable", True, [""], 1.0),
+    ("unanswerable", True, ["seven"], 0.0),
+    ("seven", False, ["seven"], None),
+    ("unanswerable", True, ["seven", "unanswerable"], 1.0),  # the annotators disagree
+    ("seven", False, ["seven", "unanswerable"], None),
+    (LATER, True, ["5 million"], None),
+    (LATER, True, [], 1.0),
+    (LATER, True, ["5 million", "unanswerable"], 1.0),
+    ("The text does not state it. Sales rose in 2023.", True, ["5 million"], 0.0),
+    ("NO IDEA", True, ["5 million"], 0.0),  # the refusal word of the pipeline
+    ("", True, ["5 million"], 0.0),
+]
+
+
+@pytest.mark.parametrize(("answer", "declined", "references", "grade"), BY_RULE)
+def test_grade_by_rule(answer: str, declined: bool, references: list[str], grade: float | None) -> None:
     question = a_question(answers=tuple(references))
-    assert grade_by_rule(question, a_look(declined=not answered)) == grade
-    if not answered:
+    assert grade_by_rule(question, a_look(answer=answer, declined=declined)) == grade
+    if declined and grade is not None:
         assert decline_is_right(question) is bool(grade)
 
 
@@ -119,24 +125,5 @@ def test_declines_and_answers_to_what_has_none_are_graded_by_rule(
         (("It is not revealed how.", "by ear"), ["It is not revealed how.", "by ear"]),  # an answer may agree with it
     ],
 )
-def test_a_reference_is_shown_unless_it_is_a_bare_refusal(references: tuple[str, ...], shown: list[str]) -> None:
+def test_sheet_references(references: tuple[str, ...], shown: list[str]) -> None:
     assert read(Sheet.of(a_question(answers=references), ["eight"]).prompt).references == shown
-
-
-@pytest.mark.parametrize(
-    ("answer", "references", "grade"),
-    [
-        ("Sales rose to 5 million. The text does not state those of 2023.", ["5 million"], None),
-        ("Sales rose to 5 million. The text does not state those of 2023.", [], 1.0),
-        ("Sales rose to 5 million. The text does not state those of 2023.", ["5 million", "unanswerable"], 1.0),
-        ("The text does not state it. Sales rose in 2023.", ["5 million"], 0.0),
-        ("unanswerable", ["5 million"], 0.0),
-        ("NO IDEA", ["5 million"], 0.0),  # the refusal word of the pipeline
-        ("", ["5 million"], 0.0),
-    ],
-)
-def test_only_a_reply_that_opens_with_its_decline_is_graded_by_rule_where_there_is_an_answer(
-    answer: str, references: list[str], grade: float | None
-) -> None:
-    question = a_question(answers=tuple(references))
-    assert grade_by_rule(question, a_look(answer=answer, declined=True)) == grade

@@ -142,7 +142,7 @@ CASES: dict[str, tuple[Replies, dict[str, tuple[str, str]], list[str]]] = {
 
 @each_host
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_each_prompt_is_paid_once_and_each_strategy_takes_its_route(where: str, case: Any) -> None:
+def test_looks_routes_and_calls(where: str, case: Any) -> None:
     replies, routes, paid = case
     pipeline = make(where, replies)
     found = _routes(_all(pipeline))
@@ -152,7 +152,7 @@ def test_each_prompt_is_paid_once_and_each_strategy_takes_its_route(where: str, 
 
 
 @each_host
-def test_looks_hold_what_no_strategy_showed(where: str) -> None:
+def test_looks_content(where: str) -> None:
     done = _all(make(where, Replies(graded="99 60\nMr Lin", graded_sections="70\nMs Okafor")), judge=True)
     looks = {each.step: each for each in done.looks}
     assert {step: (each.answer, each.declined, each.prospect, each.confidence) for step, each in looks.items()} == {
@@ -194,7 +194,7 @@ BOUNDS: dict[str, dict[str, Any]] = {
 @each_host
 @pytest.mark.parametrize("bounds", BOUNDS.values(), ids=BOUNDS)
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_a_live_chain_ends_as_the_replay_of_its_looks(where: str, case: Any, bounds: dict[str, Any]) -> None:
+def test_looks_replay_matches_live(where: str, case: Any, bounds: dict[str, Any]) -> None:
     """Routing has one implementation: what a strategy shows and pays live is what is replayed, whatever the bounds."""
     replies, *_ = case
     asked = _all(make(where, replies))
@@ -226,7 +226,7 @@ def _bounds_of(strategy: str, bounds: dict[str, Any]) -> dict[str, Any]:
 
 
 @each_host
-def test_nothing_retrieved_is_a_look_that_declined_and_cost_nothing(where: str) -> None:
+def test_looks_nothing_retrieved(where: str) -> None:
     done = _all(make(where, Replies(sections="Ms Ito"), passages=0))
     looks = {each.step: (each.declined, each.input_tokens) for each in done.looks}
     assert (looks["rag"], looks["graded"]) == ((True, 0), (True, 0))
@@ -234,7 +234,7 @@ def test_nothing_retrieved_is_a_look_that_declined_and_cost_nothing(where: str) 
 
 
 @each_host
-def test_each_reading_of_sections_is_a_look(where: str) -> None:
+def test_looks_section_rungs(where: str) -> None:
     given = iter(["unanswerable", "Ms Ito"])
     replies = Replies(plain="unanswerable")
 
@@ -255,7 +255,7 @@ def test_each_reading_of_sections_is_a_look(where: str) -> None:
 
 
 @each_host
-def test_bounds_and_sections_are_the_pipelines_own(where: str) -> None:
+def test_looks_own_bounds(where: str) -> None:
     own = {"answerability": "graded", "doubt_below": (30, 70), "stop_below": 90, "sections": 1_000}
     pipeline = make(where, Replies(graded="80 20\nMr Lin", graded_sections="69\nMr Tan"), **own)
     done = _all(pipeline)

@@ -83,7 +83,7 @@ def _by_strategy(done: Evaluation) -> dict[str, Any]:
 
 @everywhere
 @pytest.mark.parametrize("scenario", [PLAIN, DECLINED, NOTHING_RETRIEVED], ids=str)
-def test_self_route_is_the_pipeline_as_it_is(where: str, scenario: Scenario) -> None:
+def test_evaluate_self_route_is_the_pipeline(where: str, scenario: Scenario) -> None:
     one = _by_strategy(evaluate(over(where, scenario), ONE))["self_route"]
     given = ask(over(where, scenario))
     assert (one.answer, one.route, one.answerable) == (given["answer"], given["route"], given["answerable"])
@@ -94,7 +94,7 @@ def test_self_route_is_the_pipeline_as_it_is(where: str, scenario: Scenario) -> 
 
 @pytest.mark.parametrize("usage", [True, False], ids=["counted", "estimated"])
 @pytest.mark.parametrize("scenario", [PLAIN, DECLINED, NOTHING_RETRIEVED], ids=str)
-def test_both_frameworks_come_to_the_same(scenario: Scenario, usage: bool) -> None:
+def test_evaluate_frameworks_agree(scenario: Scenario, usage: bool) -> None:
     given = [_by_strategy(evaluate(over(where, scenario, usage=usage), ONE)) for where in HOSTS]
     chain, engine = (
         {
@@ -106,20 +106,20 @@ def test_both_frameworks_come_to_the_same(scenario: Scenario, usage: bool) -> No
     assert chain == engine
 
 
-def test_postprocessors_stay_and_passages_are_what_came_through() -> None:
+def test_evaluate_postprocessors() -> None:
     engine = an_engine(node_postprocessors=[SimilarityPostprocessor(similarity_cutoff=0.85)])
     one = _by_strategy(evaluate(engine, ONE, strategies=["self_route"]))["self_route"]
     assert [(passage.text, passage.score) for passage in one.passages] == [(PASSAGE_TEXTS[0], 0.9)]
 
 
-def test_an_engine_of_llamaindex_with_our_synthesizer_is_evaluated_alike() -> None:
+def test_evaluate_plain_engine() -> None:
     engine = an_engine(("unanswerable",), FINAL, usage=True)
     plain = RetrieverQueryEngine(engine.retriever, engine._response_synthesizer)
     assert evaluate(plain, ONE).looks == evaluate(engine, ONE).looks
 
 
 @pytest.mark.parametrize("own", [True, False], ids=["both are filtered", "the retriever is filtered"])
-def test_a_filter_is_a_wall_in_every_strategy(own: bool) -> None:
+def test_evaluate_filters(own: bool) -> None:
     documents = [
         Document(text=f"{WHOLE} of {tenant}. {'Tea was served. ' * 30}", id_="minutes", metadata={"tenant": tenant})
         for tenant in ("a", "b")
@@ -164,9 +164,7 @@ def _over(where: str, server: LoopbackServer, **options: Any) -> Any:
 
 
 @every_client
-def test_over_the_wire_each_prompt_is_asked_once(
-    where: str, client: Client, server: LoopbackServer, tmp_path: Path
-) -> None:
+def test_evaluate_over_the_wire(where: str, client: Client, server: LoopbackServer, tmp_path: Path) -> None:
     def pipeline(**options: Any) -> Any:
         return both_parts.pipeline(where, llm=client(server, **options), priced_as=MINI)
 
@@ -183,9 +181,7 @@ def test_over_the_wire_each_prompt_is_asked_once(
 
 
 @each_host
-def test_an_error_of_the_server_is_a_failure_and_nothing_is_kept(
-    where: str, server: LoopbackServer, tmp_path: Path
-) -> None:
+def test_evaluate_server_error(where: str, server: LoopbackServer, tmp_path: Path) -> None:
     server.answer = lambda _: Reply(status=500, error={"message": f"no key {KEY} here", "type": "x", "code": None})
     done = evaluate(_over(where, server), ONE, folder=tmp_path)
     assert (done.results, [one.step for one in done.failures]) == ((), ["rag", "long_context"])
@@ -194,7 +190,7 @@ def test_an_error_of_the_server_is_a_failure_and_nothing_is_kept(
 
 
 @each_host
-def test_a_prompt_that_is_too_long_is_asked_again_with_less(where: str) -> None:
+def test_evaluate_too_long(where: str) -> None:
     error = ValueError(
         "This model's maximum context length is 40 tokens. However, your messages resulted in 60 tokens."
     )
@@ -206,7 +202,7 @@ def test_a_prompt_that_is_too_long_is_asked_again_with_less(where: str) -> None:
 
 
 @pytest.mark.parametrize("given", [None, "chain", llamaindex_parts.ListRetriever()], ids=["none", "text", "retriever"])
-def test_what_is_not_a_pipeline_is_refused(given: Any) -> None:
+def test_evaluate_no_pipeline(given: Any) -> None:
     with pytest.raises(ConfigurationError, match="SelfRouteChain or a SelfRouteQueryEngine"):
         evaluate(given, ONE)
 
@@ -222,7 +218,7 @@ def test_what_is_not_a_pipeline_is_refused(given: Any) -> None:
     ],
     ids=["config", "retry", "bind", "all", "others"],
 )
-def test_a_chain_is_evaluated_within_its_bindings(wrap: Callable[[Any, Any], Any], stops: bool, tmp_path: Path) -> None:
+def test_evaluate_bindings(wrap: Callable[[Any, Any], Any], stops: bool, tmp_path: Path) -> None:
     given, ledger = over(LANGCHAIN, DECLINED).asked, SelfRouteLedger()
     result = evaluate(wrap(given, ledger), ONE, folder=tmp_path)
     expected = evaluate(over(LANGCHAIN, DECLINED), ONE)
@@ -243,7 +239,7 @@ ENDS = [("content_filter", "", False), ("length", "", False), (None, "I cannot h
 @each_host
 @pytest.mark.parametrize("ending", ENDS, ids=str)
 @pytest.mark.parametrize("step", ["rag", "long_context"])
-def test_no_reply_is_a_failure_and_never_a_decline(where: str, step: str, ending: Any, tmp_path: Path) -> None:
+def test_evaluate_no_reply(where: str, step: str, ending: Any, tmp_path: Path) -> None:
     finish_reason, refusal, calls = ending
     script = {
         "ends": {step: finish_reason} if finish_reason else {},

@@ -50,7 +50,7 @@ def get(replies: Replies, prompt: object, model: PricedModel, price: Price = a_c
     return replies.get(["m", prompt], model, step="rag", price=price)
 
 
-def test_a_later_run_in_the_same_folder_asks_only_what_is_new(tmp_path: Path) -> None:
+def test_replies_are_kept(tmp_path: Path) -> None:
     model = PricedModel()
     kept = [get(Replies(tmp_path), prompt, model) for prompt in "abc"]
     later = Replies(tmp_path)
@@ -60,9 +60,7 @@ def test_a_later_run_in_the_same_folder_asks_only_what_is_new(tmp_path: Path) ->
 
 @settings(max_examples=60)
 @given(cut=st.integers(min_value=0, max_value=10_000), texts=st.lists(st.text(), min_size=1, max_size=4, unique=True))
-def test_a_run_that_was_cut_off_anywhere_loses_at_most_the_line_it_was_writing(
-    tmp_path_factory: pytest.TempPathFactory, cut: int, texts: list[str]
-) -> None:
+def test_replies_cut_off(tmp_path_factory: pytest.TempPathFactory, cut: int, texts: list[str]) -> None:
     folder = tmp_path_factory.mktemp("run")
     for text in texts:
         Replies(folder).get(text, lambda text=text: Reply(text, 1, 1), step="rag", price=a_cent)  # type: ignore[misc]
@@ -110,9 +108,7 @@ def damaged(name: str) -> bytes:
 
 
 @pytest.mark.parametrize("name", DAMAGED)
-def test_a_damaged_line_is_told_and_asked_again_and_costs_no_other(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str
-) -> None:
+def test_replies_damaged_line(tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str) -> None:
     model = PricedModel()
     get(Replies(tmp_path), "a", model)
     with (tmp_path / FILE).open("ab") as file:
@@ -124,7 +120,7 @@ def test_a_damaged_line_is_told_and_asked_again_and_costs_no_other(
     assert (Replies(tmp_path).kept, Replies(tmp_path).spending.spent) == (2, 2 * CENT)
 
 
-def test_a_call_that_did_not_end_is_told_only_once_and_another_versions_note_is_passed_over(tmp_path: Path) -> None:
+def test_replies_lost_calls(tmp_path: Path) -> None:
     note = {"key": "k", "step": "rag", "asked": "0.01", "other": 1}
     (tmp_path / FILE).write_text("".join(json.dumps({**note, "key": key}) + "\n" for key in "ab"))
     for _ in range(2):
@@ -133,7 +129,7 @@ def test_a_call_that_did_not_end_is_told_only_once_and_another_versions_note_is_
             assert "$0.0200 in all, $0.0200 of it expected for 2 on their way" in replies.summary
 
 
-def test_nothing_is_remembered_of_who_asked_and_failures_are_asked_again_one_at_a_time() -> None:
+def test_replies_threads_ask_in_turn() -> None:
     replies, waiting, at_once, most = Replies(), threading.Barrier(8, timeout=10), [0], [0]
 
     def ask(number: int) -> str | None:
@@ -157,7 +153,7 @@ def test_nothing_is_remembered_of_who_asked_and_failures_are_asked_again_one_at_
     assert (most, replies.asked, len(replies._asking)) == ([1], 1, 0)
 
 
-def test_nothing_is_asked_that_could_pass_the_cap() -> None:
+def test_cap() -> None:
     replies, model = Replies(max_cost=Decimal("0.025")), PricedModel()
     get(replies, "a", model)
     get(replies, "b", model)
@@ -181,7 +177,7 @@ Replies(Path(sys.argv[1])).get(["m", "a"], ask, step="rag", price=lambda _: Cost
 """
 
 
-def test_what_was_on_its_way_when_a_run_was_killed_counts_towards_the_cap(tmp_path: Path) -> None:
+def test_cap_counts_killed_runs(tmp_path: Path) -> None:
     model = PricedModel()
     with Replies(tmp_path) as first:
         get(first, "known", model)
@@ -198,7 +194,7 @@ def test_what_was_on_its_way_when_a_run_was_killed_counts_towards_the_cap(tmp_pa
     assert Replies(tmp_path).spending.spent == 4 * CENT
 
 
-def test_replies_that_are_being_asked_for_count_towards_the_cap() -> None:
+def test_cap_counts_replies_on_their_way() -> None:
     replies, inside, done = Replies(max_cost=CENT), threading.Event(), threading.Event()
     get(replies, "the first of its kind, which all others wait for", PricedModel("0"), lambda _: Cost(Decimal(0)))
 
@@ -219,7 +215,7 @@ def test_replies_that_are_being_asked_for_count_towards_the_cap() -> None:
     assert get(replies, "b", PricedModel("0.001"), lambda _: Cost(Decimal("0.009"))).text == "reply 1"
 
 
-def test_a_cap_without_a_price_is_refused_before_anything_is_asked() -> None:
+def test_cap_needs_a_price() -> None:
     model = PricedModel()
     with pytest.raises(ConfigurationError, match="the model is not in the lists"):
         get(Replies(max_cost=CENT), "a", model, nobody_knows)
@@ -227,7 +223,7 @@ def test_a_cap_without_a_price_is_refused_before_anything_is_asked() -> None:
     assert get(Replies(), "a", model, nobody_knows).text == "reply 1"
 
 
-def test_a_cap_is_not_held_silently_where_the_reply_turns_out_to_have_no_price(tmp_path: Path) -> None:
+def test_cap_with_unpriced_replies(tmp_path: Path) -> None:
     with Replies(tmp_path, max_cost=CENT) as replies:
         get(replies, "a", PricedModel(None))
         with pytest.raises(CostCapError, match="no price is known for 1 of the replies so far"):
@@ -236,7 +232,7 @@ def test_a_cap_is_not_held_silently_where_the_reply_turns_out_to_have_no_price(t
         get(later, "b", PricedModel())
 
 
-def test_replies_are_taken_to_be_as_long_as_the_longest_so_far_and_the_first_is_asked_alone() -> None:
+def test_cap_expects_the_longest_reply() -> None:
     replies, most, at_once = Replies(max_cost=50 * CENT), 0, 0
     lock = threading.Lock()
 
@@ -260,7 +256,7 @@ def test_replies_are_taken_to_be_as_long_as_the_longest_so_far_and_the_first_is_
     assert 1 < most <= 5
 
 
-def test_a_folder_takes_one_run_at_a_time(tmp_path: Path) -> None:
+def test_replies_one_run_at_a_time(tmp_path: Path) -> None:
     with Replies(tmp_path) as first:
         get(first, "a", PricedModel())
         with pytest.raises(ConfigurationError, match="another run keeps its replies in"):
@@ -268,7 +264,7 @@ def test_a_folder_takes_one_run_at_a_time(tmp_path: Path) -> None:
     assert Replies(tmp_path).kept == 1
 
 
-def test_a_reply_that_no_file_can_hold_as_it_is_is_kept_all_the_same(tmp_path: Path) -> None:
+def test_replies_lone_surrogate(tmp_path: Path) -> None:
     model = PricedModel()
     for _ in range(2):
         with Replies(tmp_path) as replies:
@@ -277,7 +273,7 @@ def test_a_reply_that_no_file_can_hold_as_it_is_is_kept_all_the_same(tmp_path: P
     assert model.asked == 1
 
 
-def test_a_model_without_a_name_is_kept_in_memory_alone_unless_it_is_given_one(tmp_path: Path) -> None:
+def test_replies_identity(tmp_path: Path) -> None:
     nameless = prices.PricedModel()
     Replies().identity(nameless, None, step="rag")
     with Replies(tmp_path) as replies:

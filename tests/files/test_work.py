@@ -82,7 +82,7 @@ MARKUP: dict[str, Callable[[int], bytes]] = {
 
 
 @pytest.mark.parametrize("shape", MARKUP)
-def test_twice_as_much_markup_takes_about_twice_the_work(shape: str) -> None:
+def test_markup_work_is_linear(shape: str) -> None:
     made = MARKUP[shape]
     kinds.READERS["HTML"](made(1))  # what is done once
     once, twice = (calls_of(lambda n=n: kinds.READERS["HTML"](made(n))) for n in (400, 800))  # type: ignore[misc]
@@ -91,7 +91,7 @@ def test_twice_as_much_markup_takes_about_twice_the_work(shape: str) -> None:
 
 @pytest.mark.parametrize("name", ["a.md", "a.txt", "a"])
 @pytest.mark.parametrize("begin", ["<!-- c -->\n", "<!--->-->", "<!-- - -- -> -->", "<!-- c "])
-def test_what_a_file_is_can_be_told_whatever_it_begins_with(name: str, begin: str) -> None:
+def test_kind_behind_comments(name: str, begin: str) -> None:
     text = f"{begin * 600}# Title\ntext"
     assert read_bytes(text.encode(), name).text == text
     page = read_bytes(f"{begin * 9}<html><p>text".encode(), name).text
@@ -108,7 +108,7 @@ TOO_MUCH: dict[str, tuple[Callable[[], bytes], str, str]] = {
 
 
 @pytest.mark.parametrize("case", TOO_MUCH)
-def test_a_file_that_unpacks_to_more_than_a_limit_is_refused(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_markup_limits(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert kinds._MOST_OF_MARKUP == {"elements": 300_000, "characters": 10_000_000}, "more than any real file"
     monkeypatch.setattr(kinds, "_MOST_OF_MARKUP", {"elements": 3_000, "characters": 100_000})
     made, name, most = TOO_MUCH[case]
@@ -125,13 +125,13 @@ def test_a_file_that_unpacks_to_more_than_a_limit_is_refused(case: str, monkeypa
         ("drawing operators", 1000, drawn_twice(60)),
     ],
 )
-def test_a_pdf_is_read_up_to_limits(monkeypatch: pytest.MonkeyPatch, kind: str, most: int, data: bytes) -> None:
+def test_pdf_limits(monkeypatch: pytest.MonkeyPatch, kind: str, most: int, data: bytes) -> None:
     monkeypatch.setitem(kinds._MOST_OF_PDF, kind, most)
     with pytest.raises(UnreadableFileError, match=f"it holds more than {most:,} {kind}: split it"):
         read_bytes(data, "a.pdf")
 
 
-def test_what_is_nested_too_deeply_says_so() -> None:
+def test_docx_nested_too_deeply() -> None:
     table = "<w:tbl><w:tr><w:tc>" * 300 + PARAGRAPH + "</w:tc></w:tr></w:tbl>" * 300
     with pytest.raises(UnreadableFileError, match=r"a\.docx: its parts are nested too deeply: save it as plain text"):
         read_bytes(docx(table), "a.docx")

@@ -63,19 +63,19 @@ def a_passkey(key: str = "04711", id_: str = "0", *, document: str | None = None
 # The JSONL
 
 
-def test_a_line_needs_no_more_than_a_question_and_answers(tmp_path: Path) -> None:
+def test_load_questions_least(tmp_path: Path) -> None:
     assert load_questions(write(tmp_path / "minutes.jsonl", BARE)) == [
         Question("minutes", "1", "Who chaired?", ("Ms Okafor",), metric="f1")
     ]
 
 
-def test_blank_lines_a_byte_order_mark_and_a_lone_answer_are_fine(tmp_path: Path) -> None:
+def test_load_questions_lenient(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_bytes(b'\xef\xbb\xbf\n{"question": "Wer?", "answers": "J\xc3\xb6rg"}\r\n  \n')
     assert [(one.id, one.answers) for one in load_questions(path)] == [("2", ("Jörg",))]
 
 
-def test_questions_share_the_text_of_a_document(tmp_path: Path) -> None:
+def test_load_questions_share_texts(tmp_path: Path) -> None:
     (tmp_path / "texts").mkdir()
     (tmp_path / "texts" / "a.txt").write_text(TEXT, "utf-8")
     of_file = [{**BARE, "document_file": "texts/a.txt"}] * 2
@@ -86,13 +86,13 @@ def test_questions_share_the_text_of_a_document(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("answers", ["Mr Lin", "B", ["Mr Lin"], ["B"], ["Mr Lin", "B"], ["B", "Mr Lin"]])
-def test_a_choice_is_named_by_its_text_or_its_letter(answers: str | list[str]) -> None:
+def test_question_of_choices(answers: str | list[str]) -> None:
     question = question_of({"question": "Who?", "answers": answers, "choices": ["Ms Okafor", "Mr Lin"]}, "1")
     assert (question.answers, question.metric) == (("Mr Lin", "B"), "choice")
 
 
 @given(OPTIONS, st.data())
-def test_an_option_and_its_letter_name_that_option_whatever_its_text(options: list[str], data: st.DataObject) -> None:
+def test_option_and_letter(options: list[str], data: st.DataObject) -> None:
     number = data.draw(st.integers(0, len(options) - 1))
     pair = options[number], LETTERS[number]
     assert option_and_letter(pair, options) == pair
@@ -129,7 +129,7 @@ def test_an_option_and_its_letter_name_that_option_whatever_its_text(options: li
         ('{"question": "Q", "answers": ["x"], "id": "1"}', "the id '1' was used before"),
     ],
 )
-def test_a_line_that_is_wrong_is_named_with_what_to_write(tmp_path: Path, line: str, wrong: str) -> None:
+def test_load_questions_wrong_lines(tmp_path: Path, line: str, wrong: str) -> None:
     (tmp_path / "bad.txt").write_bytes(b"\xff")
     (tmp_path / "empty.txt").touch()
     path = tmp_path / "x.jsonl"
@@ -140,7 +140,7 @@ def test_a_line_that_is_wrong_is_named_with_what_to_write(tmp_path: Path, line: 
     assert wrong in str(raised.value)
 
 
-def test_a_file_that_can_not_be_read_or_is_empty_is_named(tmp_path: Path) -> None:
+def test_load_questions_wrong_files(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"no\.jsonl cannot be read: No such file"):
         load_questions(tmp_path / "no.jsonl")
     with pytest.raises(InputError, match=r"x\.jsonl holds no question"):
@@ -150,7 +150,7 @@ def test_a_file_that_can_not_be_read_or_is_empty_is_named(tmp_path: Path) -> Non
         load_questions(tmp_path / "x.jsonl")
 
 
-def test_a_dict_is_a_question_like_a_line_of_a_file() -> None:
+def test_question_of() -> None:
     assert question_of(BARE, "7") == Question("questions", "7", "Who chaired?", ("Ms Okafor",))
     with pytest.raises(InputError, match="question 7: answers: Field required"):
         question_of({"question": "Who?"}, "7")
@@ -159,7 +159,7 @@ def test_a_dict_is_a_question_like_a_line_of_a_file() -> None:
 @pytest.mark.parametrize(
     "given", ["Who chaired?", None, ("Who chaired?", ["Ms Okafor"])], ids=lambda one: type(one).__name__
 )
-def test_a_question_without_its_answers_is_refused_in_one_line(given: Any) -> None:
+def test_question_of_no_dict(given: Any) -> None:
     with pytest.raises(
         InputError, match=rf"^question 7 is a {type(given).__name__}: write {{'question': ..., 'answers'"
     ):
@@ -169,13 +169,13 @@ def test_a_question_without_its_answers_is_refused_in_one_line(given: Any) -> No
 # The prompts
 
 
-def test_every_data_set_has_a_metric_and_a_prompt() -> None:
+def test_datasets_complete() -> None:
     assert {dataset.metric for dataset in DATASETS.values()} <= set(METRICS)
     assert {dataset.prompt for dataset in DATASETS.values()} <= set(PROMPTS)
     assert {name: name for name in DATASETS} == {name: dataset.name for name, dataset in DATASETS.items()}
 
 
-def test_closed_book_shows_no_context_and_choices_have_letters() -> None:
+def test_prompt_closed_book() -> None:
     filled = prompts.CLOSED_BOOK.format(input="Who {chaired}?", refusal="unanswerable")
     assert "Question: Who {chaired}?\nAnswer:" in filled
     assert choice_lines(["Ada", "Bo", "{C}"]) == "A. Ada\nB. Bo\nC. {C}"
@@ -184,14 +184,14 @@ def test_closed_book_shows_no_context_and_choices_have_letters() -> None:
 # PassKey's variants
 
 
-def test_variant_one_asks_for_the_same_key_in_other_words() -> None:
+def test_passkey_special_token() -> None:
     asked = passkey.special_token(a_passkey())
     assert asked.question == "What is the special token hidden inside the texts?"
     assert replace(asked, question="", dataset="") == replace(a_passkey(), question="", dataset="")
 
 
 @given(st.text("0123456789", min_size=1, max_size=8), st.text(), st.integers(0, 9), st.integers(0, 9))
-def test_variant_two_hides_another_key_and_knows_which_is_larger(key: str, id_: str, before: int, after: int) -> None:
+def test_passkey_larger(key: str, id_: str, before: int, after: int) -> None:
     document = hiding(key, before=before, after=after)
     asked = passkey.larger(a_passkey(key, id_, document=document))
     assert asked == passkey.larger(a_passkey(key, id_, document=document))
@@ -206,7 +206,7 @@ def test_variant_two_hides_another_key_and_knows_which_is_larger(key: str, id_: 
     assert lines == [line for line in document.split("\n") if line]  # all of it is still there, in order
 
 
-def test_variant_two_of_a_text_without_a_key_is_refused() -> None:
+def test_passkey_larger_without_key() -> None:
     with pytest.raises(InputError, match="passkey 0: the document has no"):
         passkey.larger(a_passkey(document=NOISE))
 
@@ -217,7 +217,7 @@ def test_variant_two_of_a_text_without_a_key_is_refused() -> None:
 @partial
 @pytest.mark.parametrize("name", [name for name, dataset in DATASETS.items() if dataset.benchmark == "LongBench"])
 @pytest.mark.parametrize("place", [".", "data"])
-def test_longbench_is_read_from_its_files_in_a_folder(tmp_path: Path, name: str, place: str) -> None:
+def test_load_longbench(tmp_path: Path, name: str, place: str) -> None:
     write(tmp_path / place / DATASETS[name].file, longbench("a1"), longbench("b2", answers=["x", "y"]))
     metric = "rouge_l" if name == "qmsum" else "f1"
     first = Question(name, "a1", "Who chaired?", ("Ms Okafor",), metric, (), "Ms Okafor chaired.")
@@ -225,7 +225,7 @@ def test_longbench_is_read_from_its_files_in_a_folder(tmp_path: Path, name: str,
 
 
 @partial
-def test_passkey_has_three_questions_on_one_file(tmp_path: Path) -> None:
+def test_load_passkey(tmp_path: Path) -> None:
     record = infinitebench(context=hiding("04711"), input="What is the pass key?", answer="04711")
     write(tmp_path / "passkey.jsonl", record)
     plain = a_passkey()
@@ -234,7 +234,7 @@ def test_passkey_has_three_questions_on_one_file(tmp_path: Path) -> None:
     assert load("passkey-larger", folder=tmp_path) == [passkey.larger(plain)]
 
 
-def test_a_part_of_a_data_set_is_never_taken_for_the_whole(tmp_path: Path) -> None:
+def test_load_warns_of_a_part(tmp_path: Path) -> None:
     write(tmp_path / "qasper.jsonl", longbench())
     with pytest.warns(UserWarning, match="is not all of qasper: it has 1 questions where the paper's has 200"):
         load("qasper", folder=tmp_path)
@@ -242,7 +242,7 @@ def test_a_part_of_a_data_set_is_never_taken_for_the_whole(tmp_path: Path) -> No
     assert len(load("qasper", folder=tmp_path)) == 200
 
 
-def test_what_a_folder_lacks_is_named_with_where_to_get_it(tmp_path: Path) -> None:
+def test_load_missing_files(tmp_path: Path) -> None:
     with pytest.raises(
         ConfigurationError, match=r"no musique\.jsonl or data\.zip for musique; put https://.*/data\.zip"
     ):
@@ -254,7 +254,7 @@ def test_what_a_folder_lacks_is_named_with_where_to_get_it(tmp_path: Path) -> No
 
 
 @partial
-def test_an_argument_is_a_data_set_the_demo_or_a_file(tmp_path: Path) -> None:
+def test_resolve(tmp_path: Path) -> None:
     write(tmp_path / "qasper.jsonl", longbench())
     assert resolve("qasper", tmp_path) == load("qasper", folder=tmp_path)
     path = write(tmp_path / "own.jsonl", BARE)
@@ -265,6 +265,3 @@ def test_an_argument_is_a_data_set_the_demo_or_a_file(tmp_path: Path) -> None:
         resolve("other")
     with pytest.raises(ConfigurationError, match="there is no data set 'other'; the names are narrativeqa"):
         load("other")
-
-
-# The hub

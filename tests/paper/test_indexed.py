@@ -53,7 +53,7 @@ def parts(number: int) -> list[str]:
     return [f"Part {each}. The gull {each} sat on pier {each * 7}. Nobody saw it leave." for each in range(number)]
 
 
-def test_a_window_is_a_sentence_with_three_on_either_side() -> None:
+def test_window_retriever() -> None:
     text = [" ".join(f"Gull number {each} sat on the rail." for each in range(30))]
     best, *_ = WindowRetriever(Words(), Words()).search(text, "number 12", k=2, document_id="a")
     assert best.index == 12
@@ -62,7 +62,7 @@ def test_a_window_is_a_sentence_with_three_on_either_side() -> None:
     ]
 
 
-def test_a_tree_is_built_of_summaries_and_leads_to_chunks() -> None:
+def test_tree_retriever() -> None:
     asked: list[str] = []
 
     def summarize(prompt: str) -> str:
@@ -81,7 +81,7 @@ def test_a_tree_is_built_of_summaries_and_leads_to_chunks() -> None:
     assert len(asked) == 3
 
 
-def test_summaries_are_asked_of_the_model_once_and_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tree_summaries_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     rows = [{"question": "Where did gull 3 sit?", "answers": ["pier 21"], "document": long_document()}]
@@ -110,7 +110,7 @@ def long_document() -> str:
     )
 
 
-def test_embeddings_of_a_provider_are_paid_for_once(provider: LoopbackServer, tmp_path: Path) -> None:
+def test_provider_embeddings_are_kept(provider: LoopbackServer, tmp_path: Path) -> None:
     texts = parts(100)
     with Replies(tmp_path) as replies:
         first = load_retriever(SMALL, replies=replies).search(texts, "gull 17 pier 119", k=2, document_id="a")

@@ -103,12 +103,10 @@ CASES = [
 
 
 @pytest.mark.parametrize(("metric", "prediction", "answers", "expected"), CASES)
-def test_a_prediction_scores_what_was_worked_out_by_hand(
-    metric: str, prediction: str, answers: list[str], expected: float
-) -> None:
+def test_metrics_by_hand(metric: str, prediction: str, answers: list[str], expected: float) -> None:
     assert METRICS[metric](prediction, answers) == pytest.approx(expected, abs=2 * ROUNDED_UP)
 
 
-def test_a_reply_as_long_as_summaries_get_is_scored_without_a_full_stop() -> None:
+def test_rouge_l_long_reply() -> None:
     summary, reply = "The group agreed on the red one. It costs less.", "The group agreed on " + "and on " * 250
     assert rouge_l(reply, [summary]) > 0.5

@@ -42,7 +42,7 @@ def search(texts: Sequence[str], book: Book, question: str = QUESTION, k: int = 
     return load_retriever("raptor", summarize=book).search(texts, question, k=k, document_id="a")
 
 
-def test_chunks_and_summaries_of_clusters_are_searched_in_one_layer(texts: list[str]) -> None:
+def test_raptor_search(texts: list[str]) -> None:
     book = Book()
     found = search(texts, book)
     by_place = {each.index: each.text for each in found}
@@ -55,7 +55,7 @@ def test_chunks_and_summaries_of_clusters_are_searched_in_one_layer(texts: list[
     assert search(texts, Book(), summary, k=1)[0].index >= len(texts), "the nearest to a summary is a summary"
 
 
-def test_the_tree_is_the_same_each_time_and_is_built_once(texts: list[str]) -> None:
+def test_raptor_tree_built_once(texts: list[str]) -> None:
     first, second = Book(), Book()
     retriever = load_retriever("raptor", summarize=first)
     found = retriever.search(texts, QUESTION, k=9, document_id="a")
@@ -66,7 +66,7 @@ def test_the_tree_is_the_same_each_time_and_is_built_once(texts: list[str]) -> N
     assert second.asked == first.asked
 
 
-def test_a_cluster_that_is_too_long_for_a_summary_is_split(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_raptor_long_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     texts, whole, split = shipped(20), Book(), Book()
     search(texts, whole)
     monkeypatch.setattr(raptor, "_MOST_TOKENS", 600)

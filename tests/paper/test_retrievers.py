@@ -1,10 +1,8 @@
-"""Chunks and retrievers: real weights, and tiny ones next to transformers itself."""
+"""Chunks and retrievers, with real weights."""
 
 from __future__ import annotations
 
 import os
-import shutil
-import string
 import subprocess
 import sys
 from pathlib import Path
@@ -27,13 +25,12 @@ CHUNKS = (
     "The council raised the dog tax. Nobody but the dogs was asked.",
 )
 QUESTION = "What did the astronomer discover?"
-DRAGON = ("facebook/dragon-plus-query-encoder", "facebook/dragon-plus-context-encoder")
 
 texts = st.text(st.sampled_from("abc,. \n\t\u00a0漢かé"), max_size=300)
 
 
 @given(texts, st.integers(1, 7))
-def test_chunks_keep_everything_but_the_white_space_between_them(text: str, words: int) -> None:
+def test_chunks_keep_all(text: str, words: int) -> None:
     pieces = chunks(text, words)
     assert "".join("".join(pieces).split()) == "".join(text.split())
     where = 0
@@ -41,7 +38,7 @@ def test_chunks_keep_everything_but_the_white_space_between_them(text: str, word
         where = text.index(piece, where) + len(piece)
 
 
-def test_a_chunk_is_as_it_stands_in_the_text() -> None:
+def test_chunks() -> None:
     assert chunks(" one\n\ntwo  three\tfour five ", 2) == ["one\n\ntwo", "three\tfour", "five"]
     assert len(chunks("word " * 901)) == 4
     assert chunks(" \n") == []
@@ -52,47 +49,7 @@ def minilm() -> Retriever:
     return load_retriever("all-MiniLM-L6-v2")
 
 
-@pytest.fixture(scope="module")
-def hub(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache of the model hub that holds tiny encoders under the names of the real ones."""
-    root = tmp_path_factory.mktemp("hub")
-    for seed, name in enumerate(("facebook/contriever", *DRAGON)):
-        folder = root / f"models--{name.replace('/', '--')}"
-        (folder / "refs").mkdir(parents=True)
-        (folder / "refs" / "main").write_text(str(seed) * 40)
-        _tiny(folder / "snapshots" / (str(seed) * 40), seed=seed)
-    return root
-
-
-@pytest.fixture
-def offline(hub: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
-    monkeypatch.setenv("SENTENCE_TRANSFORMERS_HOME", str(hub))
-
-
-@pytest.fixture
-def tiny(hub: Path, tmp_path: Path) -> str:
-    """A folder with tiny weights."""
-    shutil.copytree(next(hub.glob("*contriever/snapshots/*")), tmp_path / "weights")
-    return str(tmp_path / "weights")
-
-
-def _tiny(folder: Path, *, seed: int) -> None:
-    folder.mkdir(parents=True)
-    letters = string.ascii_lowercase + string.punctuation
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters, *(f"##{letter}" for letter in letters)]
-    (folder / "vocab.txt").write_text("\n".join(words))
-    import torch  # noqa: PLC0415 - as below: it takes seconds, in every process that collects tests
-    from transformers import BertConfig, BertModel, BertTokenizer  # noqa: PLC0415
-
-    torch.manual_seed(seed)
-    shape = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 48}
-    config = BertConfig(vocab_size=len(words), initializer_range=0.5, **shape)
-    BertModel(config).save_pretrained(folder)
-    BertTokenizer.from_pretrained(folder).save_pretrained(folder)
-
-
-def test_minilm_finds_what_answers_and_scores_it_by_the_cosine(minilm: Retriever) -> None:
+def test_minilm(minilm: Retriever) -> None:
     best, *others = minilm.search(CHUNKS, QUESTION, k=9, document_id="town")
     assert (best.index, best.text) == (2, CHUNKS[2])
     assert len(others) == 3
@@ -100,18 +57,16 @@ def test_minilm_finds_what_answers_and_scores_it_by_the_cosine(minilm: Retriever
     assert minilm.search(CHUNKS, CHUNKS[1], k=1, document_id="town")[0].score == pytest.approx(1, abs=1e-5)
 
 
-def test_bm25_finds_the_words_of_the_question() -> None:
+def test_bm25() -> None:
     found = load_retriever("bm25").search(CHUNKS, "Which bread does the baker sell?", k=2, document_id="town")
     assert found[0].index == 1
     assert found[0].score > found[1].score == 0
     assert found[1].index == 0
 
 
-@pytest.mark.usefixtures("offline")
 @pytest.mark.parametrize("name", ["contriever", "dragon", "someone/something", "/no/such/folder"])
-def test_weights_that_cannot_be_loaded_are_an_error_that_names_others(
-    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_retriever_missing_weights(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
     monkeypatch.setenv("SENTENCE_TRANSFORMERS_HOME", str(tmp_path))
     with pytest.raises(
         ConfigurationError, match=r"--retriever all-MiniLM-L6-v2, bm25 or a folder with the weights$"
@@ -120,11 +75,11 @@ def test_weights_that_cannot_be_loaded_are_an_error_that_names_others(
     assert "\n" not in str(caught.value)
 
 
-def test_a_passage_begins_with_the_number_of_its_chunk() -> None:
+def test_mark_of() -> None:
     assert mark_of(Found(0, "Once upon a time", 0.5)) == "[1] "
 
 
-def test_nothing_heavy_is_imported_before_a_retriever_is_loaded() -> None:
+def test_retrieval_import_is_light() -> None:
     code = """
 import sys
 import paper.chunks, paper.retrieval

@@ -45,7 +45,7 @@ def model() -> langchain_parts.ScriptedModel:
     return langchain_parts.ScriptedModel(draft=write, final=write, usage=True, marker="The end of")
 
 
-def test_table_1_and_the_ablation_of_k_are_by_replay(model: langchain_parts.ScriptedModel) -> None:
+def test_study_main_and_k(model: langchain_parts.ScriptedModel) -> None:
     with Replies() as replies:
         study = ask(QUESTIONS, PaperPipelines(model, replies), {"first": First(), "again": First()}, [1, 2])
     assert not study.failures
@@ -62,7 +62,7 @@ def test_table_1_and_the_ablation_of_k_are_by_replay(model: langchain_parts.Scri
     assert [row[0] for row in made["retrievers"].rows] == ["first", "first", "again"]
 
 
-def test_prompts_are_the_papers_with_numbered_chunks_of_300_words_or_the_whole_document(
+def test_study_prompts(
     model: langchain_parts.ScriptedModel,
 ) -> None:
     with Replies() as replies:
@@ -78,7 +78,7 @@ def test_prompts_are_the_papers_with_numbered_chunks_of_300_words_or_the_whole_d
     assert whole.endswith(end)
 
 
-def test_the_other_experiments_ask_once_for_each_question(model: langchain_parts.ScriptedModel) -> None:
+def test_study_other_experiments(model: langchain_parts.ScriptedModel) -> None:
     with Replies() as replies:
         pipelines = PaperPipelines(model, replies)
         study = ask(QUESTIONS, pipelines, {"first": First()}, [1])
@@ -96,7 +96,7 @@ def test_the_other_experiments_ask_once_for_each_question(model: langchain_parts
     assert len(with_sentence) == 3
 
 
-def test_rag_and_the_long_context_are_compared_question_by_question(model: langchain_parts.ScriptedModel) -> None:
+def test_study_comparison(model: langchain_parts.ScriptedModel) -> None:
     asked = [replace(QUESTIONS[0], kind="fact"), replace(QUESTIONS[1], question="Who is b?"), QUESTIONS[2]]
     with Replies() as replies:
         made = {
@@ -126,13 +126,11 @@ def test_rag_and_the_long_context_are_compared_question_by_question(model: langc
         ({"dataset": "mine", "metric": "choice"}, "en.mc"),
     ],
 )
-def test_a_question_has_the_prompt_of_its_data_set_or_of_what_is_most_alike(fields: Any, prompt: str) -> None:
+def test_prompt_of(fields: Any, prompt: str) -> None:
     assert prompt_of(a_question(**fields)) == PROMPTS[prompt]
 
 
-def test_a_cap_ends_the_study_and_a_second_run_pays_nothing(
-    model: langchain_parts.ScriptedModel, tmp_path: Path
-) -> None:
+def test_study_is_kept(model: langchain_parts.ScriptedModel, tmp_path: Path) -> None:
     for asked in (6, 0):
         before = len(model.calls)
         with Replies(tmp_path) as replies:
@@ -140,9 +138,7 @@ def test_a_cap_ends_the_study_and_a_second_run_pays_nothing(
         assert len(model.calls) - before == asked
 
 
-def test_the_command_prints_the_tables_without_a_key(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_study_command(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert command.main(["demo", "--limit", "3", "--k", "2", "--retriever", "bm25"]) == 0
     assert "of 3 questions (Table 1)" in capsys.readouterr().out

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from look_parts import a_look, a_question
+from look_parts import a_question
+from look_parts import graded as a_graded_look
 from selfroute_workbench.evaluation.results import Evaluation
-from selfroute_workbench.evaluation.trials import GradedLook, Row
+from selfroute_workbench.evaluation.trials import Row
 
 WHOLE, DRAFT, MORE = 1000.0, 90.0, 290.0
 
@@ -45,15 +46,15 @@ def made_up(  # noqa: PLR0913 - a world has many sides
         declined = kind < unanswerable + missed
         half = not declined and kind < unanswerable + missed + incomplete
         quality = float(without) if declined else 0.5 if half else 1.0
-        prospect, confidence = (5.0 if without else 80.0), None if declined else 30.0 if half else 95.0
+        prospect, confidence = (5 if without else 80), None if declined else 30 if half else 95
         looks: dict[Any, Any] = {
-            "rag": [GradedLook(quality, DRAFT, declined)],
-            "long_context": [GradedLook(float(not (without and invented)), WHOLE, without and not invented)],
+            "rag": [a_graded_look(quality, DRAFT, declined)],
+            "long_context": [a_graded_look(float(not (without and invented)), WHOLE, without and not invented)],
         }
         if graded:
-            looks["graded"] = [GradedLook(quality, DRAFT, declined, prospect, confidence)]
-            looks |= {"sections": [GradedLook(1.0, MORE, without)]} if declined else {}
-            looks |= {"graded_sections": [GradedLook(1.0, MORE, without)]} if declined or half else {}
+            looks["graded"] = [a_graded_look(quality, DRAFT, declined, prospect, confidence)]
+            looks |= {"sections": [a_graded_look(1.0, MORE, without)]} if declined else {}
+            looks |= {"graded_sections": [a_graded_look(1.0, MORE, without)]} if declined or half else {}
         rows.append(Row(f"d{number % documents}", looks, not without))
     return rows
 
@@ -63,7 +64,7 @@ def without(row: Row, *steps: str) -> Row:
     return replace(row, looks={step: looks for step, looks in row.looks.items() if step not in steps})
 
 
-def confident(row: Row, confidence: float | None) -> Row:
+def confident(row: Row, confidence: int | None) -> Row:
     """Return a row whose graded draft has another confidence; one that declines has none."""
     (draft,) = row.looks["graded"]
     changed = replace(draft, confidence=None if draft.confidence is None else confidence)
@@ -82,27 +83,10 @@ def evaluated(rows: Sequence[Row], *, judged: bool = True, **settings: Any) -> E
     for number, row in enumerate(rows):
         answers = ("the reference",) if row.answerable else ()
         questions.append(a_question(str(number), answers=answers, document=f"The text of {row.document}."))
-        for step, graded in row.looks.items():
-            for rung, look in enumerate(graded):
-                numbers = {
-                    name: None if value is None else int(value)
-                    for name, value in (("prospect", look.prospect), ("confidence", look.confidence))
-                }
-                looks.append(
-                    a_look(
-                        step,
-                        "unanswerable" if look.declined else f"an answer of {step}",
-                        id=str(number),
-                        rung=rung,
-                        declined=look.declined,
-                        input_tokens=int(look.tokens),
-                        output_tokens=2,
-                        cost=None if look.dollars is None else str(look.dollars),
-                        score=look.quality,
-                        judged=look.quality if judged else None,
-                        judged_by="model" if judged else None,
-                        **numbers,
-                    )
-                )
+        for step, found in row.looks.items():
+            for rung, look in enumerate(found):
+                answer = "unanswerable" if look.declined else f"an answer of {step}"
+                changed = replace(look, step=step, id=str(number), rung=rung, answer=answer)
+                looks.append(changed if judged else replace(changed, judged=None, judged_by=None))
     ran = {"strategies": ["rag", "self_route", "sections", "graded", "graded_sections", "long_context"]}
     return Evaluation(questions, looks, (), {**ran, "sections": 4_000, **settings})

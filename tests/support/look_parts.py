@@ -25,3 +25,28 @@ def a_look(step: Step = "rag", answer: str = "answer 1", **fields: Any) -> Look:
         "score": 1.0,
     }
     return Look(step=step, answer=answer, **{**usual, **fields})
+
+
+def graded(  # noqa: PLR0913, PLR0917 - what a look is worth
+    quality: float,
+    tokens: float,
+    declined: bool = False,
+    prospect: int | None = None,
+    confidence: int | None = None,
+    dollars: float | None = None,
+    step: Step = "rag",
+) -> Look:
+    """A look of so many tokens, as good by the judge as by the metric."""
+    return a_look(
+        step,
+        "unanswerable" if declined else f"an answer of {step}",
+        declined=declined,
+        input_tokens=int(tokens) - 2,
+        output_tokens=2,
+        prospect=prospect,
+        confidence=confidence,
+        cost=None if dollars is None else str(dollars),
+        score=quality,
+        judged=quality,
+        judged_by="model",
+    )

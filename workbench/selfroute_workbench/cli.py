@@ -3,20 +3,20 @@
 Exit codes: 0 done; 1 an error on the way (the provider, a missing package), or what `check` found; 2 an error in the
 call (a file, an option, a model's name or key); 130 interrupted. Errors are one line on stderr.
 """
-# ruff: noqa: PLC0415, PLR0913 - heavy modules are imported when a command runs, and arguments are a command's options
+# ruff: noqa: PLC0415 - heavy modules are imported when a command runs
 
 from __future__ import annotations
 
 import pkgutil
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import MISSING, fields
 from functools import cache
-from pathlib import Path
+from inspect import Parameter, Signature
 from typing import Annotated, Any
 
 from selfroute import __version__
-from selfroute.calls.options import MAX_DOCUMENTS
 from selfroute.errors import ConfigurationError, InputError, SelfRouteError
 
 try:
@@ -62,122 +62,76 @@ class _JudgeAlone(TyperCommand):
         return parsed
 
 
-@app.command()
-def demo(
-    *,
-    model: o.Model = None,
-    long_context_model: o.LongContextModel = None,
-    base_url: o.BaseUrl = None,
-    priced_as: o.PricedAs = None,
-    k: o.K = 5,
-    embeddings: o.EmbeddingModel = None,
-    graded: o.Graded = False,
-    sections: o.SectionTokens = None,
-    limit: o.Limit = None,
-    reader: o.Reader = False,
-    as_json: o.Json = False,
-) -> int:
+_MODELS = ("model", "long_context_model", "base_url", "priced_as")
+_PASSAGES = ("k", "embeddings")
+_MORE = ("store", "graded", "sections")
+
+
+def _command(*names: str, cls: type[TyperCommand] = TyperCommand) -> Callable[[Callable[[o.Options], int]], Any]:
+    """Make a command of a function; its options are the fields of `Options` with these names."""
+
+    def register(perform: Callable[[o.Options], int]) -> Any:
+        def run(**typed: Any) -> int:
+            return perform(o.Options(**typed))
+
+        options = [field for field in fields(o.Options) if field.name in names]
+        run.__signature__ = Signature(  # type: ignore[attr-defined]
+            [
+                Parameter(
+                    each.name,
+                    Parameter.KEYWORD_ONLY,
+                    annotation=each.type,
+                    default=Parameter.empty if each.default is MISSING else each.default,
+                )
+                for each in options
+            ]
+        )
+        return app.command(perform.__name__, help=perform.__doc__, cls=cls)(run)
+
+    return register
+
+
+@_command(*_MODELS, *_PASSAGES, "graded", "sections", "limit", "reader", "as_json")
+def demo(options: o.Options) -> int:
     """Answer the questions that come with selfroute from the documents that come with it.
 
     Without --model, recorded replies of a language model answer, and the strategies are compared.
     Example: selfroute demo --model openai:gpt-4o-mini
     """
-    return _perform("demo:demo", o.Options(**locals()))
+    return _perform("demo:demo", options)
 
 
-@app.command()
-def ask(
-    *,
-    files: o.Files,
-    question: o.Question = None,
-    model: o.Model = None,
-    long_context_model: o.LongContextModel = None,
-    base_url: o.BaseUrl = None,
-    priced_as: o.PricedAs = None,
-    k: o.K = 5,
-    embeddings: o.EmbeddingModel = None,
-    store: o.Store = None,
-    graded: o.Graded = False,
-    sections: o.SectionTokens = None,
-    max_documents: o.MaxDocuments = MAX_DOCUMENTS,
-    as_json: o.Json = False,
-) -> int:
+@_command("files", "question", *_MODELS, *_PASSAGES, *_MORE, "max_documents", "as_json")
+def ask(options: o.Options) -> int:
     """Answer questions from your own files.
 
     Without --question the last argument is the question. Example: selfroute ask report.pdf "When does it end?"
     """
-    return _perform("asking:ask", o.Options(**locals()))
+    return _perform("asking:ask", options)
 
 
-@app.command()
-def check(
-    *,
-    files: o.Files,
-    question: o.CheckQuestion = None,
-    model: o.Model = None,
-    long_context_model: o.LongContextModel = None,
-    base_url: o.BaseUrl = None,
-    priced_as: o.PricedAs = None,
-    k: o.K = 5,
-    embeddings: o.EmbeddingModel = None,
-    store: o.Store = None,
-    graded: o.Graded = False,
-    sections: o.SectionTokens = None,
-    max_documents: o.MaxDocuments = MAX_DOCUMENTS,
-    as_json: o.Json = False,
-) -> int:
+@_command("files", "tried", *_MODELS, *_PASSAGES, *_MORE, "max_documents", "as_json")
+def check(options: o.Options) -> int:
     """Try what `ask` would use, without asking a model; exit with 1 if something has to be changed.
 
     Example: selfroute check reports --model openai:gpt-4o-mini
     """
-    return _perform("asking:check", o.Options(**locals()))
+    return _perform("asking:check", options)
 
 
-@app.command()
-def mcp(
-    *,
-    files: o.Files,
-    model: o.Model = None,
-    long_context_model: o.LongContextModel = None,
-    base_url: o.BaseUrl = None,
-    priced_as: o.PricedAs = None,
-    k: o.K = 5,
-    embeddings: o.EmbeddingModel = None,
-    store: o.Store = None,
-    graded: o.Graded = False,
-    sections: o.SectionTokens = None,
-    http: o.Http = False,
-    host: o.HostName = "127.0.0.1",
-    port: o.Port = 8321,
-) -> int:
+@_command("files", *_MODELS, *_PASSAGES, *_MORE, "http", "host", "port")
+def mcp(options: o.Options) -> int:
     """Serve your own files to clients of the Model Context Protocol, such as Claude Code, Cursor or VS Code.
 
     Over the standard input and output, or with --http over the network. There clients send a token: that in
     SELFROUTE_MCP_TOKEN, or on this machine one that is made and printed.
     Example: selfroute mcp reports --model openai:gpt-4o-mini
     """
-    given = locals()
-    server = {name: given.pop(name) for name in ("http", "host", "port")}
-    return _perform("mcp:serve", o.Options(**given, as_json=True), extra="[mcp]", **server)
+    return _perform("mcp:serve", options, extra="[mcp]")
 
 
-@app.command(cls=_JudgeAlone)
-def evaluate(
-    *,
-    files: o.Questions,
-    model: o.Model = None,
-    long_context_model: o.LongContextModel = None,
-    base_url: o.BaseUrl = None,
-    priced_as: o.PricedAs = None,
-    k: o.K = 5,
-    embeddings: o.EmbeddingModel = None,
-    strategies: o.Strategies = None,
-    limit: o.Limit = None,
-    judge: o.Judge = None,
-    max_cost: o.MaxCost = None,
-    out: o.OutFolder = Path("evaluation"),
-    as_json: o.Json = False,
-) -> int:
+@_command("asked", *_MODELS, *_PASSAGES, "strategies", "limit", "judge", "max_cost", "out", "as_json", cls=_JudgeAlone)
+def evaluate(options: o.Options) -> int:
     """Compare RAG, Self-Route, sections and the long context on questions of your own with known answers.
 
     Each question is asked once in each step, by what `selfroute ask` would use on its document. Every reply is kept:
@@ -185,29 +139,18 @@ def evaluate(
     selfroute, unless there is a --model.
     Example: selfroute evaluate questions.jsonl --model openai:gpt-4o-mini --max-cost 2
     """
-    return _perform("evaluate:evaluate", o.Options(**locals()))
+    return _perform("evaluate:evaluate", options)
 
 
-@app.command()
-def questions(
-    *,
-    files: o.Files,
-    model: o.Model = None,
-    base_url: o.BaseUrl = None,
-    priced_as: o.PricedAs = None,
-    number: o.Number = 40,
-    unanswerable: o.Unanswerable = 0.2,
-    window: o.Window = None,
-    max_cost: o.MaxCost = None,
-    out: o.OutFile = Path("questions.jsonl"),
-) -> int:
+@_command("files", "model", "base_url", "priced_as", "number", "unanswerable", "window", "max_cost", "out_file")
+def questions(options: o.Options) -> int:
     """Have a model write questions about your own documents, for `selfroute evaluate`.
 
     What it quotes as evidence is looked up in the documents, and what it knows without them is dropped. Every reply is
     kept: after an interruption, run the same command again to go on.
     Example: selfroute questions reports --model openai:gpt-4o-mini --max-cost 2
     """
-    return _perform("questions:questions", o.Options(**locals()))
+    return _perform("questions:questions", options)
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -232,14 +175,14 @@ def _parser() -> Any:
     return typer.main.get_command(app)
 
 
-def _perform(name: str, options: Any, *, extra: str = "", **more: Any) -> int:
+def _perform(name: str, options: o.Options, *, extra: str = "") -> int:
     """Run a function of `selfroute_workbench.command`; say an error in one line, and return the exit code."""
     try:
         from rich.console import Console
 
         with Console(stderr=True).status("Starting"):  # the imports take a few seconds
             perform = pkgutil.resolve_name(f"selfroute_workbench.command.{name}")
-        return 1 if perform(options, **more) is False else 0
+        return 1 if perform(options) is False else 0
     except KeyboardInterrupt:
         return _say("interrupted", 130)
     except (ConfigurationError, InputError) as error:

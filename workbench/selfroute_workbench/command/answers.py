@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from langchain_core.documents import Document
 from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text as Styled
@@ -18,7 +17,6 @@ from selfroute_workbench.command.citing import FileRead, FileSection
 from selfroute_workbench.command.models import Models
 from selfroute_workbench.command.sessions import Output, Show
 from selfroute_workbench.command.terminal import shortened
-from selfroute_workbench.command.texts import Text
 from selfroute_workbench.demo.reader import REFUSAL
 from selfroute_workbench.evaluation.table import printable
 
@@ -76,17 +74,17 @@ def show_answer(console: Console, ask: Stream) -> Output:
         console.print()  # so that an error begins on a new line, too
 
 
-def show_reasons(console: Console, output: Output, *, models: Models, texts: Mapping[str, Text]) -> None:
+def show_reasons(console: Console, output: Output, *, models: Models) -> None:
     """Print where the answer stands, why it took that route, its tokens and cost, and its passages."""
     for number, citation in enumerate(output.citations):
         line = f"line {citation.line:,}, character {citation.start:,}"
-        place = f"{texts[citation.source].label}, {line if citation.page is None else f'page {citation.page:,}'}"
+        place = f"{citation.source}, {line if citation.page is None else f'page {citation.page:,}'}"
         show_field(console, "" if number else "Where", place)
         show_field(console, "", Styled(shortened(citation.text, 2 * (console.width - _INDENT)), style="dim"))
-    show_field(console, "Why", reason(output, texts))
+    show_field(console, "Why", reason(output))
     for document in output.read:
         if document.sections:
-            show_field(console, "Sections", f"{texts[document.source].label}, {_places(document.sections)}")
+            show_field(console, "Sections", f"{document.source}, {_places(document.sections)}")
     usage, whole = output.usage, "of reading the whole documents at once"
     estimated = ", partly estimated" if usage["estimated"] else ""
     show_field(console, "Tokens", f"{usage['total_tokens']:,} ({by_step(usage)}{estimated})")
@@ -98,16 +96,11 @@ def show_reasons(console: Console, output: Output, *, models: Models, texts: Map
         show_field(console, "Cost", dollars(usage["cost"]) + (f"; {dollars(only)} {whole[3:]}" if only else ""))
     elif models.has_list_price:
         show_field(console, "Cost", f"unknown: {usage['cost_unknown']}")
-    show_field(console, "Passages", f"{len(output.retrieved)} retrieved, nearest first")
-    for number, passage in enumerate(output.retrieved, 1):
-        console.print(Styled(printable(f"{number:>4}  {_place(passage, texts)}"), style="dim"))
-        console.print(Styled(f"      {shortened(passage.page_content, console.width - 6)}"))
-
-
-def _place(passage: Document, texts: Mapping[str, Text]) -> str:
-    text, start = texts[passage.metadata["source"]], passage.metadata["start_index"]
-    page = text.page_of(start)
-    return f"{text.label} at character {start:,}" if page is None else f"{text.label} on page {page:,}"
+    show_field(console, "Passages", f"{len(output.passages)} retrieved, nearest first")
+    for number, passage in enumerate(output.passages, 1):
+        place = f"at character {passage.start:,}" if passage.page is None else f"on page {passage.page:,}"
+        console.print(Styled(printable(f"{number:>4}  {passage.source} {place}"), style="dim"))
+        console.print(Styled(f"      {shortened(passage.text, console.width - 6)}"))
 
 
 def _places(sections: Sequence[FileSection]) -> str:
@@ -118,7 +111,7 @@ def _places(sections: Sequence[FileSection]) -> str:
     return f"characters {', '.join(f'{section.start:,} to {section.end:,}' for section in sections)}"
 
 
-def reason(output: Output, texts: Mapping[str, Text]) -> str:
+def reason(output: Output) -> str:
     """Return why a question took its route, as a sentence without its full stop."""
     decision, ruling = output.decision, output.decision["ruling"]
     numbers = _numbers(decision)
@@ -131,7 +124,7 @@ def reason(output: Output, texts: Mapping[str, Text]) -> str:
         "doubt": f"the model was in doubt of its answer from the passages ({numbers[2:]})",
         "start": "the question goes to the documents at once",
     }.get(decision["signal"], f"the model declined to answer from the passages (“{said}”{numbers})")
-    documents = ", ".join(_how_much(document, texts) for document in output.read)
+    documents = ", ".join(_how_much(document) for document in output.read)
     before = "sections" if output.usage["sections"] and output.route != "sections" else ""
     read = ", then ".join(filter(None, [before, documents]))
     told = f"{why}, so it read {read}" if read else why
@@ -148,10 +141,10 @@ def _numbers(decision: Mapping[str, Any]) -> str:
     return "".join(f", {name} {decision[name]}" for name in shown if decision.get(name) is not None)
 
 
-def _how_much(document: FileRead, texts: Mapping[str, Text]) -> str:
+def _how_much(document: FileRead) -> str:
     if number := len(document.sections):
-        return f"{number} section{'s' if number > 1 else ''} of {texts[document.source].label}"
-    return f"{'as much as fits the model' if document.trimmed else 'the whole'} of {texts[document.source].label}"
+        return f"{number} section{'s' if number > 1 else ''} of {document.source}"
+    return f"{'as much as fits the model' if document.trimmed else 'the whole'} of {document.source}"
 
 
 def show_field(console: Console, name: str, text: str | Styled) -> None:
@@ -163,20 +156,11 @@ def show_field(console: Console, name: str, text: str | Styled) -> None:
     console.print(grid)
 
 
-def as_json(output: Output, texts: Mapping[str, Text]) -> dict[str, Any]:
-    """Turn an answer into plain JSON; the texts are by source."""
+def as_json(output: Output) -> dict[str, Any]:
+    """Turn an answer into plain JSON."""
     record = {key: getattr(output, key) for key in ("question", "answer", "route", "answerable", "decision", "usage")}
-    sections = [
-        {"source": texts[document.source].label, "page": section.page, "start": section.start, "end": section.end}
-        for document in output.read
-        for section in document.sections
-    ]
-    citations = [{**asdict(citation), "source": texts[citation.source].label} for citation in output.citations]
-    passages = []
-    for passage in output.retrieved:
-        text, start = texts[passage.metadata["source"]], passage.metadata["start_index"]
-        place = {"source": text.label, "page": text.page_of(start), "start": start}
-        passages.append({**place, "text": passage.page_content})
+    sections = [asdict(section) for document in output.read for section in document.sections]
+    citations, passages = ([asdict(one) for one in some] for some in (output.citations, output.passages))
     return {**record, "sections": sections, "citations": citations, "passages": passages}
 
 

@@ -6,20 +6,18 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from langchain_core.documents import Document
 from rich.console import Console
 
 from selfroute.calls.host import check_question
-from selfroute.checking import Finding, Findings
 from selfroute.errors import ConfigurationError
-from selfroute.prompts import CHECK_QUESTION
 from selfroute_workbench.command import answers, models
 from selfroute_workbench.command.library import Library
 from selfroute_workbench.command.options import Options
@@ -39,14 +37,14 @@ def ask(options: Options) -> None:
     out = open_console(sys.stdout)
     options = _with_question(options)
     questions = options.question or []
-    session, library, answering = open_files(options, questions=questions)
+    session, _, answering = open_files(options, questions=questions)
     for question in questions:
         if options.as_json:
-            print_json(answers.as_json(session.ask(question), library.texts))
+            print_json(answers.as_json(session.ask(question)))
             continue
         answers.show_field(out, "Question", question)
         output = answers.show_answer(out, partial(session.stream, question))
-        answers.show_reasons(out, output, models=answering, texts=library.texts)
+        answers.show_reasons(out, output, models=answering)
         out.print()
     if not options.as_json and len(questions) > 1:
         answers.show_ledger(out, session.ledger, models=answering)
@@ -66,9 +64,8 @@ def _with_question(options: Options) -> Options:
 
 def check(options: Options) -> bool:
     """Try what `ask` would use on a question, and print what was found."""
-    question = CHECK_QUESTION if options.question is None else options.question
-    session, library, _ = open_files(options, questions=[question])
-    findings = Findings(_in_users_words(finding, library.texts.values()) for finding in session.chain.check(question))
+    session, _, _ = open_files(options, questions=[options.tried])
+    findings = session.chain.check(options.tried)
     if options.as_json:
         print_json({"ok": findings.ok, "findings": [finding.as_dict() for finding in findings]})
     else:
@@ -76,23 +73,14 @@ def check(options: Options) -> bool:
     return findings.ok
 
 
-def _in_users_words(finding: Finding, texts: Iterable[Text]) -> Finding:
-    """Call the files as the user does, not by what names them in the index."""
-    message = finding.message
-    for text in texts:
-        for name in (text.source, text.key):
-            message = message.replace(name, text.label)
-    return replace(finding, message=message)
-
-
 def open_files(options: Options, *, questions: Sequence[str] = ()) -> tuple[Session, Library, models.Models]:
     """Index the user's own files where that is not done yet, say which model answers, and open a session over them."""
     check_questions(questions)
-    answering = load_models(options) or models.Models.extractive()  # before files are read, which may take long
+    answering = models.load_models(options) or models.Models.extractive()  # before files are read, which may take long
     texts = read_files(options.files)
     library = open_library(texts, embeddings=options.embeddings, store=options.store)
     answers.show_reader(open_console(sys.stderr if options.as_json else sys.stdout), answering)
-    return open_session(library, answering, options, options.chain), library, answering
+    return Session(library, answering, options, options.chain), library, answering
 
 
 def check_questions(questions: Sequence[str]) -> None:
@@ -104,11 +92,6 @@ def check_questions(questions: Sequence[str]) -> None:
         check_question(question)
 
 
-def load_models(options: Options) -> models.Models | None:
-    """Make the models that the options name; None for the extractive reader."""
-    return models.load_models(options.model, long_context_model=options.long_context_model, base_url=options.base_url)
-
-
 def load_vectors(texts: Sequence[Text], name: str, *, folder: Path | None, progress: Console) -> VectorLibrary:
     """Load an embedding model, and open the index of texts in a folder; None for memory."""
     from selfroute_workbench.command.vectors import VectorLibrary  # noqa: PLC0415 - Chroma
@@ -116,14 +99,6 @@ def load_vectors(texts: Sequence[Text], name: str, *, folder: Path | None, progr
     with stage(progress, "Loading the embedding model"):
         embeddings = load_embeddings(name)
     return VectorLibrary(texts, embeddings=embeddings, embeddings_name=name, folder=folder)
-
-
-def open_session(
-    library: Library, answering: models.Models, options: Options, chain_options: Mapping[str, Any]
-) -> Session:
-    """Open a session over a library."""
-    more = {"priced_as": options.priced_as, **chain_options}
-    return Session(library, answering, k=options.k, **more)
 
 
 def open_library(texts: Sequence[Text], *, embeddings: str | None, store: Path | None) -> Library:

@@ -15,8 +15,18 @@ from selfroute_workbench.command.texts import Text
 
 
 @dataclass(frozen=True, slots=True)
+class FilePassage:
+    """A passage that was found. `source` is the file's name; pages count from 1, and may be unknown."""
+
+    source: str
+    page: int | None
+    start: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class FileCitation:
-    """A stretch of a file in which the answer stands."""
+    """A stretch of a file in which the answer stands; else as `FilePassage`."""
 
     source: str
     line: int
@@ -29,11 +39,12 @@ class FileCitation:
 
 @dataclass(frozen=True, slots=True)
 class FileSection:
-    """A section of a file that was read; its fields are those of `FileCitation`."""
+    """A section of a file that was read; else as `FilePassage`."""
 
+    source: str
+    page: int | None
     start: int
     end: int
-    page: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +54,15 @@ class FileRead:
     source: str
     trimmed: bool
     sections: Sequence[FileSection] = ()
+
+
+def passages_in(passages: Sequence[Document], texts: Mapping[str, Text]) -> list[FilePassage]:
+    """Return passages with their places in the files."""
+    found = []
+    for passage in passages:
+        text, start = texts[passage.metadata["source"]], passage.metadata["start_index"]
+        found.append(FilePassage(text.source, text.page_of(start), start, passage.page_content))
+    return found
 
 
 def in_files(
@@ -73,11 +93,11 @@ def files_read(route: str, context: Sequence[Document], texts: Mapping[str, Text
     """Return the files that a question read."""
     if route == "rag":
         return []
-    labels = [(one, one.metadata["source"], label_in(one.metadata)) for one in context]
+    labels = [(one, texts[one.metadata["source"]], label_in(one.metadata)) for one in context]
     if route == "long_context":
-        return [FileRead(source, label.get("trimmed", False)) for _, source, label in labels]
+        return [FileRead(text.source, label.get("trimmed", False)) for _, text, label in labels]
     found: dict[str, list[FileSection]] = {}
-    for one, source, label in labels:
-        start, end = texts[source].find(one.page_content, near=label["start"]) or (label["start"], label["end"])
-        found.setdefault(source, []).append(FileSection(start, end, texts[source].page_of(start)))
+    for one, text, label in labels:
+        start, end = text.find(one.page_content, near=label["start"]) or (label["start"], label["end"])
+        found.setdefault(text.source, []).append(FileSection(text.source, text.page_of(start), start, end))
     return [FileRead(source, trimmed=False, sections=sections) for source, sections in found.items()]

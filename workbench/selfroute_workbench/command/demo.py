@@ -14,10 +14,11 @@ from rich.console import Console
 from selfroute.errors import ConfigurationError
 from selfroute_workbench.command import demo_answers, demo_screen, models
 from selfroute_workbench.command.answers import show_reader
-from selfroute_workbench.command.asking import index, load_models, load_vectors, open_session, print_json
+from selfroute_workbench.command.asking import index, load_vectors, print_json
 from selfroute_workbench.command.demo_answers import Compared, DemoAnswer
 from selfroute_workbench.command.library import Library
 from selfroute_workbench.command.options import Options
+from selfroute_workbench.command.sessions import Session
 from selfroute_workbench.command.terminal import open_console, stage
 from selfroute_workbench.command.texts import Text
 from selfroute_workbench.command.vectors import VectorLibrary
@@ -54,9 +55,9 @@ def demo(options: Options) -> None:
     with _timed(seconds, "index"):
         library = _open_library(texts, options, progress=progress)
     answering = answering or models.Models.extractive()
-    session, answers = open_session(library, answering, options, options.chain), list[DemoAnswer]()
+    session, answers = Session(library, answering, options, options.chain), list[DemoAnswer]()
     if answering.recording and not options.as_json:
-        telling = open_session(library, answering, options, STRATEGIES["RAG, then sections"])
+        telling = Session(library, answering, options, STRATEGIES["RAG, then sections"])
         demo_screen.show_story(out, telling.ask(corpus.question_of(STORY)), library.texts)
     if not options.as_json:
         demo_screen.show_header(out)
@@ -90,7 +91,7 @@ def _open_library(texts: Sequence[Text], options: Options, *, progress: Console)
 
 def _choose_models(options: Options) -> models.Models | None:
     """Return the model or the recording; None for the extractive reader."""
-    named = load_models(options)
+    named = models.load_models(options)
     if options.reader and named:
         msg = "--reader and --model exclude each other: one of them answers"
         raise ConfigurationError(msg)
@@ -102,15 +103,10 @@ def _choose_models(options: Options) -> models.Models | None:
 
 def check_recorded(options: Options) -> None:
     """Check that the options do not change the prompts that were recorded."""
-    others = {
-        "--k": options.k != recorded.K,
-        "--sections": options.sections is not None,
-        "--embeddings": options.embeddings is not None,
-    }
-    for option, given in others.items():
-        if given:
+    for name in ("k", "sections", "embeddings"):
+        if getattr(options, name) != getattr(Options, name):
             msg = (
-                f"{option} changes the prompts, and the recorded replies are to {recorded.K} passages found by "
+                f"--{name} changes the prompts, and the recorded replies are to {recorded.K} passages found by "
                 "all-MiniLM-L6-v2, or to whole documents: name a model with --model, or pass --reader"
             )
             raise ConfigurationError(msg)
@@ -122,7 +118,7 @@ def _compare(
     """Ask the questions by each strategy, through the same chain."""
     compared = {}
     for name, chain_options in STRATEGIES.items():
-        session = open_session(library, answering, options, chain_options)
+        session = Session(library, answering, options, chain_options)
         answers = list(demo_answers.answer_all(session, questions, models=answering))
         compared[name] = Compared.of(answers, session.ledger)
     return compared

@@ -50,11 +50,11 @@ def show_opening(
 def show_story(console: Console, output: Output, texts: Mapping[str, Text]) -> None:
     """Tell one question in full: what was retrieved, that the draft declined, what was read, and where it says so."""
     console.print(Styled("One question in full", style="bold"))
-    nearest = " ".join(output.retrieved[0].page_content.split())
+    nearest = " ".join(output.passages[0].text.split())
     room = max(20, 2 * (console.width - 10))
     read, usage, decision = output.read[0], output.usage, output.decision
     show_field(console, "Question", output.question)
-    show_field(console, "Passages", f"{len(output.retrieved)} are found; the nearest: {shortened(nearest, room)}")
+    show_field(console, "Passages", f"{len(output.passages)} are found; the nearest: {shortened(nearest, room)}")
     show_field(
         console,
         "Draft",
@@ -66,7 +66,7 @@ def show_story(console: Console, output: Output, texts: Mapping[str, Text]) -> N
     show_field(
         console,
         "Reads on",
-        f"the {stretches} parts of {text.label} that share most with the question, {share:.0%} of it, for "
+        f"the {stretches} parts of {text.source} that share most with the question, {share:.0%} of it, for "
         f"{usage['sections']['input_tokens']:,} tokens",
     )
     show_field(console, "Answer", Styled(output.answer, style="bold yellow"))

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from decimal import Decimal
-from functools import cache
+from functools import cache, partial
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -25,9 +25,9 @@ from selfroute_workbench.command.texts import Text
 from selfroute_workbench.demo import corpus, recorded
 from selfroute_workbench.demo.vectors import demo_store
 from selfroute_workbench.demo.with_langchain import RecordedModel
-from selfroute_workbench.evaluation import looking, runs
-from selfroute_workbench.evaluation.evaluating import COMPARED
+from selfroute_workbench.evaluation.evaluating import COMPARED, ask_all
 from selfroute_workbench.evaluation.judge import ModelJudge
+from selfroute_workbench.evaluation.looking import Pipeline
 from selfroute_workbench.evaluation.looks import STRATEGIES, Strategy
 from selfroute_workbench.evaluation.questions import Question, load_questions
 from selfroute_workbench.evaluation.replies import Replies
@@ -48,35 +48,31 @@ def evaluate(options: Options) -> bool:
     Returns:
         Whether all questions were asked and none failed.
     """
-    is_recorded = [str(each) for each in options.files] == [corpus.NAME] and not options.model
+    is_recorded = [str(each) for each in options.asked] == [corpus.NAME] and not options.model
     strategies = _strategies(options.strategies, _RECORDED if is_recorded else COMPARED)
     if is_recorded:
         _check_recorded(options, strategies)
     questions = _questions(options)
-    answering = Models.recorded() if is_recorded else asking.load_models(options) or Models.extractive()
+    answering = Models.recorded() if is_recorded else models.load_models(options) or Models.extractive()
     judge = None if is_recorded else _judge(options, answering)
     cap = None if options.max_cost is None else Decimal(str(options.max_cost))
-    steps, err = looking.steps_of(strategies), open_console(sys.stderr)
+    err = open_console(sys.stderr)
     with Replies(options.out, max_cost=cap) as replies:
         pipeline_of = _recorded(replies) if is_recorded else _pipelines(questions, answering, options, replies, err)
-        first = pipeline_of(questions[0])
-        looking.check(first, steps)
-        asked = first.judge() if is_recorded else judge(replies, first) if judge else None
         try:
             with stage(err, "Asking", len(questions)) as advance:
-                found = runs.ask_looks(
-                    pipeline_of, questions, steps, judge=asked, concurrency=answering.at_once, on_progress=advance
+                made = ask_all(
+                    pipeline_of,
+                    questions,
+                    strategies,
+                    judge_of=Pipeline.judge if is_recorded else judge and partial(judge, replies),
+                    about=_settings(options, answering),
+                    concurrency=answering.at_once,
+                    on_progress=advance,
                 )
         except KeyboardInterrupt:
             err.print(f"The replies so far are kept in {options.out}: run the same command again to go on.")
             raise
-        settings = {
-            **_settings(options, answering, strategies),
-            **looking.settings_of(first, strategies),
-            "model": answering.name,
-            **({"judge": asked.settings} if asked else {}),
-        }
-    made = Evaluation(questions, found.looks, found.failures, settings, found.stopped)
     made.save(options.out)
     _show(made, options, err=err, replies=replies)
     return not made.failures and not made.stopped
@@ -96,7 +92,7 @@ def _strategies(given: str | None, usual: Sequence[Strategy]) -> list[Strategy]:
 
 def _questions(options: Options) -> list[Question]:
     found: list[Question] = []
-    for name in options.files:
+    for name in options.asked:
         if str(name) == corpus.NAME:
             documents = corpus.load_documents()
             some = [
@@ -140,7 +136,10 @@ def _pipelines(
 ) -> PipelineOf:
     """Return what makes the pipeline of a question: that of `selfroute ask` over its document."""
     # Each has a folder of its own, since a newer text of one source takes the place of the older one.
-    texts = {one.document_id: Text(f"{one.document_id}/document", one.document or "") for one in questions}
+    texts = {
+        one.document_id: Text(f"{one.document_id}/document", one.document or "", f"{one.document_id}/document")
+        for one in questions
+    }
     library = Library([*texts.values()])
     if options.embeddings:
         folder = options.out / "index"
@@ -151,7 +150,7 @@ def _pipelines(
     @cache
     def pipeline_of(document: str) -> ChainPipeline:
         alone = library.only(texts[document])
-        session = Session(alone, answering, k=options.k, citations=False, priced_as=options.priced_as)
+        session = Session(alone, answering, options, {"citations": False})
         return ChainPipeline(session.chain, replies, name=_name(answering))
 
     return lambda question: pipeline_of(question.document_id)
@@ -174,12 +173,12 @@ def _recorded(replies: Replies) -> PipelineOf:
     return lambda _: pipeline
 
 
-def _settings(options: Options, answering: Models, strategies: Sequence[Strategy]) -> Mapping[str, Any]:
+def _settings(options: Options, answering: Models) -> Mapping[str, Any]:
     parts = urlsplit(options.base_url or "")
     address = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))  # without credentials
     return {
-        "questions": [str(name) for name in options.files],
-        "strategies": list(strategies),
+        "questions": [str(name) for name in options.asked],
+        "model": answering.name,
         "language_model": answering.is_language_model,
         "base_url": address or None,
         "k": options.k,

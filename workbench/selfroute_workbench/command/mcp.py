@@ -6,8 +6,8 @@ import hmac
 import os
 import secrets
 import sys
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import replace
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -51,20 +51,20 @@ Json = dict[str, Any]
 Asgi = Callable[..., Awaitable[None]]
 
 
-def serve(options: Options, *, http: bool, host: str, port: int) -> None:
+def serve(options: Options) -> None:
     """Serve the user's own files until the client goes; over HTTP, to those who send the token.
 
     Where no token is set, one is made and printed on the standard error: a port of this machine is open to all its
     users, also a port of files that only their owner may read.
     """
-    token = os.environ.get(TOKEN, "").strip()
-    if http and host not in _LOOPBACK and not token:
+    token, host, port = os.environ.get(TOKEN, "").strip(), options.host, options.port
+    if options.http and host not in _LOOPBACK and not token:
         msg = f"--host {host} is open to others: set a token in {TOKEN}, which clients send as a bearer token"
         raise ConfigurationError(msg)
-    session, library, _ = open_files(options)
+    session, library, _ = open_files(replace(options, as_json=True))
     session.chain.warm_up()
     server = server_of(session, library)
-    if not http:
+    if not options.http:
         server.run("stdio")
         return
     import uvicorn  # noqa: PLC0415 - only where it is used
@@ -82,30 +82,29 @@ def serve(options: Options, *, http: bool, host: str, port: int) -> None:
 def server_of(session: Session, library: Library) -> MCPServer[Any]:
     """Return the server of a session: the tools `ask`, `search`, `find` and `open`, and the documents as resources."""
     server: MCPServer[Any] = MCPServer("selfroute", instructions=_INSTRUCTIONS, version=__version__, log_level="ERROR")
-    names = _Names({source: text.label for source, text in library.texts.items()})
     tools = {tool.name: tool for tool in session.chain.tools()}
 
-    _add_ask(server, session, library)
+    _add_ask(server, session)
 
     @server.tool(description=TOOLS["search"].about)
     async def search(query: _Query) -> Json:
-        return await names.use(tools["search"], query=query)
+        return await _use(tools["search"], query=query)
 
     @server.tool(description=TOOLS["find"].about)
     async def find(document: _Document, words: _Words) -> Json:
-        return await names.use(tools["find"], document=document, words=words)
+        return await _use(tools["find"], document=document, words=words)
 
     @server.tool(description=TOOLS["open"].about)
     async def open(document: _Document, start: _Start = 0) -> Json:  # noqa: A001 - the tool's name
-        return await names.use(tools["open"], document=document, start=start)
+        return await _use(tools["open"], document=document, start=start)
 
     for number, text in enumerate(library.texts.values(), 1):
-        uri = f"selfroute://documents/{number}/{quote(text.label, safe='')}"
-        server.add_resource(TextResource(uri=uri, name=text.label, text=text.text))
+        uri = f"selfroute://documents/{number}/{quote(text.source, safe='')}"
+        server.add_resource(TextResource(uri=uri, name=text.source, text=text.text))
     return server
 
 
-def _add_ask(server: MCPServer[Any], session: Session, library: Library) -> None:
+def _add_ask(server: MCPServer[Any], session: Session) -> None:
     """Add the tool that answers."""
 
     @server.tool(description=_ASK)
@@ -119,12 +118,12 @@ def _add_ask(server: MCPServer[Any], session: Session, library: Library) -> None
             output = await cancelled_once(session.aask(question, begun))
         except Exception as error:  # the providers' clients have no error in common
             raise ToolError(one_line(error)) from error
-        return _brief(output, library)
+        return _brief(output)
 
 
-def _brief(output: Output, library: Library) -> Json:
+def _brief(output: Output) -> Json:
     """Return the parts of an answer that a client gets."""
-    told = as_json(output, library.texts)
+    told = as_json(output)
     usage = output.usage
     return {
         "answer": output.answer if output.answerable else NOT_THERE,
@@ -138,33 +137,13 @@ def _brief(output: Output, library: Library) -> Json:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class _Names:
-    """Calls documents as the user does, and not by where they are on this machine."""
-
-    labels: Mapping[str, str]
-
-    async def use(self, tool: BaseTool, **given: Any) -> Json:
-        """Use a tool, and return its artifact with the users' names."""
-        if "document" in given:
-            wanted = given["document"]
-            given["document"] = next((name for name, label in self.labels.items() if label == wanted), "")
-            if not given["document"]:
-                return {"document": wanted, **_MISSING}
-        call = {"type": "tool_call", "id": "1", "name": tool.name, "args": given}
-        message = await tool.ainvoke(call)
-        found: Json = self._renamed(message.artifact)
-        if found.get("missing"):
-            return {**found, **_MISSING}
-        return {**found, "message": message.content} if found.keys() & {"refused", "failed"} else found
-
-    def _renamed(self, value: Any) -> Any:
-        if isinstance(value, dict):
-            return {
-                key: self.labels.get(one, one) if key == "document" else self._renamed(one)
-                for key, one in value.items()
-            }
-        return [self._renamed(one) for one in value] if isinstance(value, list) else value
+async def _use(tool: BaseTool, **given: Any) -> Json:
+    """Use a tool, and return its artifact; with a message where it found nothing."""
+    message = await tool.ainvoke({"type": "tool_call", "id": "1", "name": tool.name, "args": given})
+    found: Json = message.artifact
+    if found.get("missing"):
+        return {**found, **_MISSING}
+    return {**found, "message": message.content} if found.keys() & {"refused", "failed"} else found
 
 
 def with_token(app: Asgi, token: str) -> Asgi:

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from selfroute.error_text import KEY_VARIABLE, first_line, without_secrets
 from selfroute.errors import ConfigurationError, SelfRouteError
+from selfroute_workbench.command.options import Options
 from selfroute_workbench.demo import recorded
 from selfroute_workbench.demo.recorded import Recording
 from selfroute_workbench.demo.with_langchain import ExtractiveReader, RecordedModel
@@ -63,8 +64,9 @@ class Models:
         return cls(RecordedModel(), None, recorded.LABEL, recording=recorded.load_recording())
 
 
-def load_models(model: str | None, *, long_context_model: str | None = None, base_url: str | None) -> Models | None:
-    """Make the models that the user names; None without `--model`: then the extractive reader answers."""
+def load_models(options: Options) -> Models | None:
+    """Make the models that the options name; None without `--model`: then the extractive reader answers."""
+    model, long_context_model, base_url = options.model, options.long_context_model, options.base_url
     if model is None:
         for option, value in (("--long-context-model", long_context_model), ("--base-url", base_url)):
             if value is not None:

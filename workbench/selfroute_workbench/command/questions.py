@@ -11,7 +11,7 @@ from pathlib import Path
 
 from selfroute.errors import ConfigurationError
 from selfroute.usage.prices import PricedModel
-from selfroute_workbench.command.asking import load_models
+from selfroute_workbench.command.models import load_models
 from selfroute_workbench.command.options import Options
 from selfroute_workbench.command.reading import read_files
 from selfroute_workbench.command.terminal import open_console, stage
@@ -25,7 +25,7 @@ from selfroute_workbench.private import write as write_file
 
 def questions(options: Options) -> bool:
     """Write questions about documents; return whether some were kept, nothing failed, and the cap was not reached."""
-    out, err, folder = open_console(sys.stdout), open_console(sys.stderr), options.out.with_suffix(".replies")
+    out, err, folder = open_console(sys.stdout), open_console(sys.stderr), options.out_file.with_suffix(".replies")
     models = load_models(options)  # what it needs is missing before anything is read or paid
     if models is None:
         msg = "a language model has to write the questions: name one, for example --model openai:gpt-4o-mini"
@@ -33,10 +33,10 @@ def questions(options: Options) -> bool:
     if STANDARD_INPUT in options.files:
         msg = "the documents are read again later: save the standard input in a file, and name that"
         raise ConfigurationError(msg)
-    if options.out.exists() and not folder.exists():
-        msg = f"--out {options.out} is there already, and another program wrote it: name another file"
+    if options.out_file.exists() and not folder.exists():
+        msg = f"--out {options.out_file} is there already, and another program wrote it: name another file"
         raise ConfigurationError(msg)
-    texts = {text.source: text.text for text in read_files(options.files)}
+    texts = {text.path: text.text for text in read_files(options.files)}
     wanted, cap = wanted_of(options.number, options.unanswerable), options.max_cost
     with Replies(folder, max_cost=None if cap is None else Decimal(str(cap))) as replies:
         priced_as = options.priced_as and PricedModel.parse("--priced-as", options.priced_as)
@@ -45,8 +45,8 @@ def questions(options: Options) -> bool:
         with stage(err, f"Writing questions; replies are kept in {folder}"):
             *_, outcome = write(asker, texts, wanted, room=room)
     if outcome.kept:
-        _save(outcome, options.out, texts)
-    out.print(f"{len(outcome.kept)} questions are in {options.out}." if outcome.kept else "No question was kept.")
+        _save(outcome, options.out_file, texts)
+    out.print(f"{len(outcome.kept)} questions are in {options.out_file}." if outcome.kept else "No question was kept.")
     show_summary(out, _said(outcome, wanted))
     err.print(replies.summary)
     return not (outcome.failed or outcome.stopped)

@@ -52,8 +52,8 @@ def _read(path: Path) -> Text:
         return read_text(path)
     data = sys.stdin.buffer.read()
     content = read_bytes(data, _PIPED)
-    # Named by its content: the index replaces what another call with the same name has put there.
-    return Text(f"{_PIPED} {hashlib.sha256(data).hexdigest()[:16]}", content.text, _PIPED, content.pages)
+    # By its content: the index replaces what another call has put there from the same path.
+    return Text(_PIPED, content.text, f"{_PIPED} {hashlib.sha256(data).hexdigest()[:16]}", content.pages)
 
 
 def files_of(number: int) -> str:

@@ -11,9 +11,10 @@ from langchain_core.documents import Document
 
 from langchain_selfroute import SelfRouteChain, SelfRouteLedger
 from selfroute.calls.settings import reach_of
-from selfroute_workbench.command.citing import FileCitation, FileRead, files_read, in_files
+from selfroute_workbench.command.citing import FileCitation, FilePassage, FileRead, files_read, in_files, passages_in
 from selfroute_workbench.command.library import Library
 from selfroute_workbench.command.models import Models
+from selfroute_workbench.command.options import Options
 
 Show = Callable[[str, str], object]
 
@@ -28,7 +29,7 @@ class Output:
     answerable: bool
     decision: Mapping[str, Any]
     usage: Mapping[str, Any]
-    retrieved: Sequence[Document]
+    passages: Sequence[FilePassage]
     read: Sequence[FileRead]
     citations: Sequence[FileCitation] = ()
 
@@ -36,17 +37,18 @@ class Output:
 class Session:
     """Answers questions by a chain; one of your own needs no more than `__init__` does."""
 
-    def __init__(self, library: Library, models: Models, *, k: int, **options: Any) -> None:
-        """Build the chain."""
+    def __init__(self, library: Library, models: Models, typed: Options, chain: Mapping[str, Any]) -> None:
+        """Build the chain by options of the command and of the chain."""
         self.ledger = SelfRouteLedger()
-        self._texts, self._k = library.texts, k
+        self._texts, self._k = library.texts, typed.k
         self.chain = SelfRouteChain(
-            retriever=library.retriever(reach_of(k, None, sections=options.get("sections"))),
+            retriever=library.retriever(reach_of(typed.k, None, sections=chain.get("sections"))),
             llm=models.llm,
             long_context_llm=models.long_context_llm,
             documents=library.documents,
-            draft_passages=k,
-            **{"citations": True, **options},
+            draft_passages=typed.k,
+            priced_as=typed.priced_as,
+            **{"citations": True, **chain},
         )
         self._counted = self.chain.with_config(callbacks=[self.ledger])
 
@@ -64,7 +66,7 @@ class Session:
             answerable=output["answerable"],
             decision=output["decision"],
             usage=output["usage"],
-            retrieved=output["retrieved"][: self._k],
+            passages=passages_in(output["retrieved"][: self._k], self._texts),
             read=files_read(output["route"], context, self._texts),
             citations=in_files(output["citations"], [one.metadata for one in context], self._texts),
         )

@@ -17,22 +17,24 @@ from selfroute_workbench.files import read_file
 
 @dataclass(frozen=True)
 class Text:
-    """A whole text."""
+    """A whole text.
+
+    Attributes:
+        source: Its name, as the user wrote it.
+        text: The text.
+        path: What it is on this machine, whatever it is called; its name if empty.
+        pages: Where each page begins; empty if the file has no pages.
+    """
 
     source: str
     text: str
-    name: str = ""
+    path: str = ""
     pages: tuple[int, ...] = ()
-
-    @property
-    def label(self) -> str:
-        """Its name for people."""
-        return self.name or self.source
 
     @cached_property
     def key(self) -> str:
-        """A digest of the source and the content."""
-        return hashlib.sha256(f"{self.source}\0{self.text}".encode()).hexdigest()[:32]
+        """A digest of the name, the path and the content."""
+        return hashlib.sha256(f"{self.source}\0{self.path}\0{self.text}".encode()).hexdigest()[:32]
 
     def find(self, piece: str, *, near: int) -> tuple[int, int] | None:
         """Return where a piece of the text begins and ends; None if it does not hold it."""
@@ -54,8 +56,8 @@ def read_text(path: Path) -> Text:
     """Read a file as text."""
     content = read_file(path)
     # A name of other bytes than UTF-8's cannot be kept as it is.
-    source, name = (str(one).encode("utf-8", "backslashreplace").decode() for one in (path.resolve(), path))
-    return Text(source, content.text, name, content.pages)
+    name, whole = (str(one).encode("utf-8", "backslashreplace").decode() for one in (path, path.resolve()))
+    return Text(name, content.text, whole, content.pages)
 
 
 def split(text: Text) -> list[Document]:
@@ -63,8 +65,8 @@ def split(text: Text) -> list[Document]:
 
     Their ids are others for another content; models see the title, and not the names of folders.
     """
-    metadata = {"source": text.source, "title": Path(text.source).name, "text_key": text.key}
-    passages = make_splitter().create_documents([text.text], [metadata])
+    named = {"source": text.source, "path": text.path or text.source, "title": Path(text.source).name}
+    passages = make_splitter().create_documents([text.text], [{**named, "text_key": text.key}])
     for number, passage in enumerate(passages):
         passage.id = f"{text.key}-{number}"
     return passages

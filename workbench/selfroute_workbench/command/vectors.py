@@ -74,14 +74,13 @@ class VectorLibrary(Library):
         return sum(len(self.texts[source].text) for source in {passage.metadata["source"] for passage in passages})
 
     def index(self, passages: Sequence[Document], *, on_progress: Callable[[int], object]) -> None:
-        """Add passages, and delete those of earlier versions of the same sources."""
+        """Add passages, and delete those of earlier versions of the same files."""
         for page in _pages(passages, _BATCH):
             with umask():
                 self.store.add_documents(list(page))
             on_progress(len(page))
-        for source in {passage.metadata["source"] for passage in passages}:
-            current = self.texts[source].key
-            self.store.delete(where={"$and": [{"source": source}, {"text_key": {"$ne": current}}]})
+        for text in {self.texts[passage.metadata["source"]] for passage in passages}:
+            self.store.delete(where={"$and": [{"path": text.path or text.source}, {"text_key": {"$ne": text.key}}]})
 
 
 def _open(embeddings: str, folder: Path | None) -> tuple[ClientAPI, str]:
@@ -89,7 +88,7 @@ def _open(embeddings: str, folder: Path | None) -> tuple[ClientAPI, str]:
     settings = Settings(anonymized_telemetry=False)
     if folder is None:
         return chromadb.EphemeralClient(settings), f"selfroute-{uuid4().hex}"
-    made_with = f"LangChain {embeddings} {CHUNK_SIZE} {CHUNK_OVERLAP} {SEPARATORS} titled"
+    made_with = f"LangChain {embeddings} {CHUNK_SIZE} {CHUNK_OVERLAP} {SEPARATORS} named"
     try:
         make_folder(folder)
         client = chromadb.PersistentClient(folder.resolve(), settings)

@@ -9,7 +9,7 @@ from selfroute_workbench.demo.sentences import pick, take_apart
 
 NAME = "extractive-reader"
 REFUSAL = "unanswerable"
-THRESHOLD = 0.35
+_THRESHOLD = 0.35
 _ASKS_FOR_TWO, _ASKS_FOR_ONE = "two numbers from 0 to 100", "a number from 0 to 100"
 _LOWEST, _HIGHEST = 0.1, 0.6  # the shares that it calls 0 and 100
 
@@ -28,7 +28,7 @@ class StandInReply:
         return re.findall(r"\s*\S+", self.text)
 
 
-def reply(prompt: str, *, threshold: float = THRESHOLD, refusal: str = REFUSAL) -> StandInReply:
+def reply(prompt: str) -> StandInReply:
     r"""Answer with the sentence of a prompt that shares most words with its question. This is not a language model.
 
     It understands nothing: it returns that sentence, or the refusal if it shares too little. It is good for trying the
@@ -44,18 +44,16 @@ def reply(prompt: str, *, threshold: float = THRESHOLD, refusal: str = REFUSAL) 
 
     Args:
         prompt: A context, and after it a line `Question: ...`.
-        threshold: The share below which it declines.
-        refusal: What it writes to decline.
 
     Example:
         >>> reply("The pier was closed in May. It rained.\n\nQuestion: When was the pier closed?\nAnswer:").text
         'The pier was closed in May.'
     """
-    question, context, instruction = take_apart(prompt, refusal=refusal)
+    question, context, instruction = take_apart(prompt, refusal=REFUSAL)
     found = pick(question, context)
     share = found.share if found else 0.0
-    answers = found is not None and share >= threshold
-    text = found.text if found and answers else refusal
+    answers = found is not None and share >= _THRESHOLD
+    text = found.text if found and answers else REFUSAL
     nearness = round(100 * min(max((share - _LOWEST) / (_HIGHEST - _LOWEST), 0.0), 1.0))
     if _ASKS_FOR_TWO in instruction:
         text = f"{nearness} {nearness if answers else 0}\n{text}"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -38,15 +38,6 @@ _GRADING = re.compile(r'^\{"(?:question|answer)": .*\}$', re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class RecordedReply:
-    """A recorded reply."""
-
-    text: str
-    question: str
-    is_exact: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Recording:
     """The replies to the shipped questions, and the grades of the answers.
 
@@ -55,19 +46,14 @@ class Recording:
 
     replies: Mapping[tuple[str, str], tuple[tuple[str, ...], str]]
     grades: Mapping[tuple[str, str], float]
-    ids: Mapping[str, str] = field(default_factory=dict)
+    ids: Mapping[str, str]
 
-    @classmethod
-    def of(cls, replies: Iterable[Mapping[str, Any]], grades: Iterable[Mapping[str, Any]]) -> Recording:
-        """Make one from the rows of its two files."""
-        return cls(
-            {(row["question"], row["step"]): (tuple(row["prompts"]), row["reply"]) for row in replies},
-            {(row["question"], row["answer"]): float(row["grade"]) for row in grades},
-            {question.question: question.id for question in load_questions()},
-        )
-
-    def reply(self, prompt: str) -> RecordedReply:
+    def reply(self, prompt: str, differing: set[str] | None = None) -> StandInReply:
         """Return the reply to a prompt of the demo, or to one that asks for the grades of its answers.
+
+        Args:
+            prompt: The prompt.
+            differing: To this set the id of a question is added whose passages are others than were recorded.
 
         Raises:
             InputError: None was recorded for this question, or to such a prompt.
@@ -75,23 +61,12 @@ class Recording:
         rows = [json.loads(line) for line in _GRADING.findall(prompt)]
         if answers := [row for row in rows if "answer" in row]:
             question = self._id_of(rows[0].get("question", ""))
-            grades = [f"{row['answer']}: {self.grade(question, row['text']):g}" for row in answers]
-            return RecordedReply("\n".join(grades), question, is_exact=True)
-        asked = prompt.rpartition("Question: ")[2].rstrip().removesuffix("Answer:").strip()
-        question = self._id_of(asked)
+            return StandInReply("\n".join(f"{row['answer']}: {self.grade(question, row['text']):g}" for row in answers))
+        question = self._id_of(prompt.rpartition("Question: ")[2].rstrip().removesuffix("Answer:").strip())
         prompts, text = self.replies[question, _step_of(prompt)]
-        return RecordedReply(text, question, is_exact=hash_of(prompt) in prompts)
-
-    def stand_in(self, prompt: str, differing: set[str]) -> StandInReply:
-        """Return the reply to a prompt, as a model does; note the question if its passages are others.
-
-        Raises:
-            InputError: None was recorded for this question, or to such a prompt.
-        """
-        reply = self.reply(prompt)
-        if not reply.is_exact:
-            differing.add(reply.question)
-        return StandInReply(reply.text)
+        if differing is not None and hash_of(prompt) not in prompts:
+            differing.add(question)
+        return StandInReply(text)
 
     def grade(self, question: str, answer: str) -> float:
         """Return how right an answer to a question was judged, by meaning: 1, 0.5 or 0.
@@ -124,7 +99,11 @@ def hash_of(prompt: str) -> str:
 @cache
 def load_recording() -> Recording:
     """Return the recording that comes with the package."""
-    return Recording.of(_rows("replies.jsonl"), _rows("grades.jsonl"))
+    return Recording(
+        {(row["question"], row["step"]): (tuple(row["prompts"]), row["reply"]) for row in _rows("replies.jsonl")},
+        {(row["question"], row["answer"]): float(row["grade"]) for row in _rows("grades.jsonl")},
+        {question.question: question.id for question in load_questions()},
+    )
 
 
 def _rows(name: str) -> list[dict[str, Any]]:

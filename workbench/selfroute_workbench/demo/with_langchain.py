@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.embeddings import Embeddings
@@ -18,7 +18,7 @@ from typing_extensions import override
 
 from selfroute.errors import ConfigurationError
 from selfroute_workbench.demo import recorded
-from selfroute_workbench.demo.reader import NAME, REFUSAL, THRESHOLD, StandInReply, reply
+from selfroute_workbench.demo.reader import NAME, StandInReply, reply
 from selfroute_workbench.demo.weights import MISSING, weights
 
 
@@ -39,17 +39,20 @@ def load_embeddings(name: str | None = None) -> Embeddings:
 class _StandIn(BaseChatModel):
     """A model that needs no key."""
 
+    _name: ClassVar[str]
+
     @abstractmethod
     def _reply(self, prompt: str) -> StandInReply: ...
-
-    @property
-    @abstractmethod
-    def _name(self) -> str: ...
 
     @property
     @override
     def _llm_type(self) -> str:
         return self._name
+
+    @property
+    @override
+    def _identifying_params(self) -> dict[str, Any]:
+        return {"model_name": self._name}
 
     def _generate(
         self,
@@ -92,22 +95,11 @@ class ExtractiveReader(_StandIn):
         'The pier was closed in May.'
     """
 
-    threshold: float = THRESHOLD
-    refusal: str = REFUSAL
-
-    @property
-    @override
-    def _name(self) -> str:
-        return NAME
-
-    @property
-    @override
-    def _identifying_params(self) -> dict[str, Any]:
-        return {"model_name": NAME, "threshold": self.threshold, "refusal": self.refusal}
+    _name = NAME
 
     @override
     def _reply(self, prompt: str) -> StandInReply:
-        return reply(prompt, threshold=self.threshold, refusal=self.refusal)
+        return reply(prompt)
 
 
 class RecordedModel(_StandIn):
@@ -124,22 +116,13 @@ class RecordedModel(_StandIn):
         '£104'
     """
 
+    _name = recorded.NAME
     model_name: str = recorded.NAME
     differing: set[str] = Field(default_factory=set, exclude=True, repr=False)
 
-    @property
-    @override
-    def _name(self) -> str:
-        return self.model_name
-
-    @property
-    @override
-    def _identifying_params(self) -> dict[str, Any]:
-        return {"model_name": self.model_name}
-
     @override
     def _reply(self, prompt: str) -> StandInReply:
-        return recorded.load_recording().stand_in(prompt, self.differing)
+        return recorded.load_recording().reply(prompt, self.differing)
 
 
 def _usage(reply: StandInReply) -> UsageMetadata | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.llms import CompletionResponse, CompletionResponseGen, CustomLLM, LLMMetadata
@@ -12,7 +12,7 @@ from pydantic import Field
 from typing_extensions import override
 
 from selfroute_workbench.demo import recorded, vectors
-from selfroute_workbench.demo.reader import NAME, REFUSAL, THRESHOLD, StandInReply, reply
+from selfroute_workbench.demo.reader import NAME, StandInReply, reply
 from selfroute_workbench.demo.weights import weights
 
 _BATCH = 64
@@ -51,8 +51,16 @@ class ShippedVectors(BaseEmbedding):
 class _StandIn(CustomLLM):
     """A model that needs no key."""
 
+    _name: ClassVar[str]
+
     @abstractmethod
     def _reply(self, prompt: str) -> StandInReply: ...
+
+    @property
+    @override
+    def metadata(self) -> LLMMetadata:
+        """The model's name."""
+        return LLMMetadata(model_name=self._name)
 
     @override
     @llm_completion_callback()
@@ -86,18 +94,11 @@ class ExtractiveReader(_StandIn):
         'The pier was closed in May.'
     """
 
-    threshold: float = THRESHOLD
-    refusal: str = REFUSAL
-
-    @property
-    @override
-    def metadata(self) -> LLMMetadata:
-        """The model's name."""
-        return LLMMetadata(model_name=NAME)
+    _name = NAME
 
     @override
     def _reply(self, prompt: str) -> StandInReply:
-        return reply(prompt, threshold=self.threshold, refusal=self.refusal)
+        return reply(prompt)
 
 
 class RecordedModel(_StandIn):
@@ -114,17 +115,12 @@ class RecordedModel(_StandIn):
         '£104'
     """
 
+    _name = recorded.NAME
     differing: set[str] = Field(default_factory=set, exclude=True, repr=False)
-
-    @property
-    @override
-    def metadata(self) -> LLMMetadata:
-        """The model's name."""
-        return LLMMetadata(model_name=recorded.NAME)
 
     @override
     def _reply(self, prompt: str) -> StandInReply:
-        return recorded.load_recording().stand_in(prompt, self.differing)
+        return recorded.load_recording().reply(prompt, self.differing)
 
 
 def _usage(reply: StandInReply) -> dict[str, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from selfroute_workbench.evaluation.looks import NAMES, Strategy
 from selfroute_workbench.evaluation.record import Record
 from selfroute_workbench.evaluation.replay import GRADED, WITH_SECTIONS, Rule
 from selfroute_workbench.evaluation.statistics import FEWEST_DOCUMENTS, FEWEST_QUESTIONS, Floats, Units
-from selfroute_workbench.evaluation.trials import PUBLISHED, Evidence, Figures, Gain, Row, Trial, counts_of, rows_of
+from selfroute_workbench.evaluation.trials import PUBLISHED, Evidence, Figures, Gain, Trial, counts_of, evidence_of
 
 WORTH_OF_A_DOCUMENT = 0.05
 """Reading a document of mean length must raise the quality of that question by so much (5 points of 100) to pay."""
@@ -79,21 +79,20 @@ def options_of(rule: Rule, sections: Sections) -> dict[str, Any]:
     return options
 
 
-def choose_options(rows: Iterable[Row], *, sections: Sections, token_share: float | None = None) -> Options:
+def choose_options(evidence: Evidence, *, sections: Sections, token_share: float | None = None) -> Options:
     """Choose the bounds of draft, sections and stop, whether sections are read, and whether to escalate at all.
 
     Args:
-        rows: The questions.
-        sections: The tokens of the sections in these rows.
+        evidence: The questions.
+        sections: The tokens of the sections that were read.
         token_share: As in `Evaluation.options`.
 
     Raises:
-        ConfigurationError: There are no questions, or a value is not valid.
+        ConfigurationError: A value is not valid.
     """
     if token_share is not None and not 0 < token_share <= 1:
         msg = f"token_share is a share of the long context's tokens, above 0 and at most 1; it is {token_share!r}"
         raise ConfigurationError(msg)
-    evidence = Evidence(rows)
     rule = choose(evidence, range(len(evidence.rows)), token_share=token_share)
     trial, chosen = cross_validated(evidence, token_share=token_share)
     plain = {strategy: evidence.trial(Rule.default(strategy)) for strategy in evidence.strategies}
@@ -106,19 +105,17 @@ def choose_options(rows: Iterable[Row], *, sections: Sections, token_share: floa
     return options
 
 
-def options_for(evaluation: Record, token_share: float | None) -> Options:
+def options_for(evaluation: Record, token_share: float | None = None) -> Options:
     """Choose options by an evaluation; as `choose_options`."""
-    rows = rows_of(evaluation.questions, evaluation.looks, measure=evaluation.measure)
-    return choose_options(rows, sections=evaluation.sections, token_share=token_share)
+    evidence = evidence_of(evaluation, evaluation.questions)
+    return choose_options(evidence, sections=evaluation.sections, token_share=token_share)
 
 
 def advice_of(evaluation: Record) -> Options | None:
     """Return the options that would do best; None where there are too few questions to choose by, or no model."""
-    rows = rows_of(evaluation.questions, evaluation.looks, measure=evaluation.measure)
-    if len(rows) < FEWEST_QUESTIONS or not evaluation.settings.get("language_model", True):
-        return None
     try:
-        return choose_options(rows, sections=evaluation.sections)
+        few = evidence_of(evaluation, evaluation.questions).few_questions
+        return None if few or not evaluation.settings.get("language_model", True) else options_for(evaluation)
     except ConfigurationError:
         return None
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from selfroute.errors import ConfigurationError
 from selfroute.usage.prices import PricedModel
@@ -19,6 +20,7 @@ from selfroute_workbench.evaluation.questions import Question, load_questions, q
 from selfroute_workbench.evaluation.replies import Replies
 from selfroute_workbench.evaluation.results import Evaluation
 
+AnyPipeline = TypeVar("AnyPipeline", bound=Pipeline)
 COMPARED: tuple[Strategy, ...] = ("rag", "self_route", "sections", "long_context")
 """The strategies that are compared unless others are asked for."""
 
@@ -100,19 +102,38 @@ def evaluate(  # noqa: PLR0913 - what there is to choose
         raise ConfigurationError(msg)
     cap = None if max_cost is None else Decimal(str(max_cost))
     with Replies(Path(folder) if folder else None, max_cost=cap) as kept:
-        evaluated, steps = _pipeline_of(pipeline, kept, name), looking.steps_of(strategies)
-        looking.check(evaluated, steps)
-        judging = _judge_of(judge, evaluated, name=name, priced_as=judge_priced_as)
-        found = runs.ask_looks(
-            lambda _: evaluated, asked, steps, judge=judging, concurrency=concurrency, on_progress=on_progress
+        evaluated = _pipeline_of(pipeline, kept, name)
+        return ask_all(
+            lambda _: evaluated,
+            asked,
+            strategies,
+            judge_of=partial(_judge_of, judge, name=name, priced_as=judge_priced_as),
+            about={"pipeline": type(pipeline).__name__},
+            concurrency=concurrency,
+            on_progress=on_progress,
         )
-        settings = {
-            "pipeline": type(pipeline).__name__,
-            "strategies": strategies,
-            **looking.settings_of(evaluated, strategies),
-            **({"judge": judging.settings} if judging else {}),
-        }
-    return Evaluation(asked, found.looks, found.failures, settings, found.stopped)
+
+
+def ask_all(  # noqa: PLR0913 - what there is to choose
+    pipeline_of: Callable[[Question], AnyPipeline],
+    questions: Sequence[Question],
+    strategies: Sequence[Strategy],
+    *,
+    judge_of: Callable[[AnyPipeline], ModelJudge | None] | None,
+    about: Mapping[str, Any],
+    concurrency: int,
+    on_progress: Callable[[int], object],
+) -> Evaluation:
+    """Ask questions, each by its pipeline, for the looks that strategies need; `about` is for the report."""
+    runs.check_keys(questions)
+    first, steps = pipeline_of(questions[0]), looking.steps_of(strategies)
+    looking.check(first, steps)
+    judge = judge_of(first) if judge_of else None
+    found = runs.ask_looks(pipeline_of, questions, steps, judge=judge, concurrency=concurrency, on_progress=on_progress)
+    settings = {"strategies": list(strategies), **looking.settings_of(first, strategies), **about}
+    if judge:
+        settings["judge"] = judge.settings
+    return Evaluation(questions, found.looks, found.failures, settings, found.stopped)
 
 
 def _questions(given: str | Path | Iterable[Question | Mapping[str, Any]]) -> list[Question]:

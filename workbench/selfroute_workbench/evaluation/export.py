@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
 from math import isfinite
 from pathlib import Path
 from typing import Any
+
+from pydantic_core import to_jsonable_python
 
 from selfroute import __version__
 from selfroute_workbench.evaluation.choosing import Options
@@ -77,10 +79,10 @@ def _as_json(evaluation: Record, verdict: Verdict, advice: Options | None, table
 
     def numbered(look: Look) -> dict[str, Any]:
         passages = [{"text": texts.setdefault(each.text, len(texts)), "score": each.score} for each in look.passages]
-        return {**_fields_of(look), "passages": passages}
+        return {**asdict(replace(look, passages=())), "passages": passages}
 
     looks = [numbered(look) for look in evaluation.looks]
-    return plain(
+    return to_jsonable_python(
         {
             "selfroute": __version__,
             "settings": evaluation.settings,
@@ -92,22 +94,7 @@ def _as_json(evaluation: Record, verdict: Verdict, advice: Options | None, table
             "looks": looks,
             "failures": evaluation.failures,
             "passages": list(texts),
-        }
+        },
+        inf_nan_mode="null",
+        fallback=str,
     )
-
-
-def _fields_of(data: Any) -> dict[str, Any]:
-    return {field.name: getattr(data, field.name) for field in fields(data)}
-
-
-def plain(value: Any) -> Any:
-    """Return a value as plain JSON: floats that are not finite as None, data classes as objects, others as text."""
-    if is_dataclass(value):
-        return plain(_fields_of(value))
-    if isinstance(value, float):
-        return value if isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {str(key): plain(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
-    return value if value is None or isinstance(value, str | int) else str(value)

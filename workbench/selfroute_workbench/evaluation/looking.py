@@ -52,15 +52,10 @@ class Pipeline(ABC):
             ConfigurationError: It does not.
         """
 
-    @staticmethod
-    @abstractmethod
-    def name_of(llm: Any, /) -> PricedModel:
-        """Return the name that a model reports."""
-
-    @staticmethod
-    @abstractmethod
-    def asker_with(llm: Any, kept: Replies, /, *, name: str | None, priced_as: PricedModel | None) -> Asker:
-        """Return what sends prompts to a model and keeps its replies; the arguments are those of `Asker`."""
+    name_of: Callable[[Any], PricedModel]
+    """Returns the name that a model reports."""
+    asker_with: Callable[..., Asker]
+    """Returns what sends prompts to a model and keeps its replies; the arguments are those of `Asker`."""
 
     def models(self) -> Mapping[Route, PricedModel]:
         """Return the names by which the models of the steps are known."""

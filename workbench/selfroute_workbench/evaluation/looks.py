@@ -121,6 +121,10 @@ class Look(OfQuestion):
         """The step as answers name it."""
         return ROUTES[self.step]
 
+    def value(self, measure: Measure) -> float | None:
+        """Return how good it is, from 0 to 1; None if it was not judged."""
+        return self.judged if measure == "judged" else self.score
+
     @property
     def usage(self) -> StepUsage:
         """The tokens and the cost of this step."""

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from selfroute.answerability import Verdict
 from selfroute.calls.drivers import advance
 from selfroute.calls.settings import DOUBT_BELOW, STOP_BELOW
 from selfroute.effects import Answer, Decide, Decided, Generate, ReadDocuments, Reply, Retrieve, Route
 from selfroute.flow import self_route
-from selfroute_workbench.evaluation.looks import ROUTES, Step, Strategy
+from selfroute_workbench.evaluation.looks import ROUTES, Look, Step, Strategy
 
 GRADED: tuple[Strategy, ...] = ("graded", "graded_sections")
 WITH_SECTIONS: tuple[Strategy, ...] = ("sections", "graded_sections")
@@ -28,10 +28,6 @@ _VERDICTS: Mapping[Signal, Verdict] = {
     "declined": Verdict(declined=True, signal="sentinel"),
     "hopeless": Verdict(declined=True, signal="sentinel", ruling={"go": False, "by": "prospect"}),
 }
-
-
-AnyLook = TypeVar("AnyLook")
-"""A look, or what else has `declined`, `prospect` and `confidence`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +62,7 @@ class Rule:
         sections: Step = "graded_sections" if self.strategy in GRADED else "sections"
         return (draft, *[sections] * (rungs if self.strategy in WITH_SECTIONS else 0), "long_context")
 
-    def follow(self, looks: Mapping[Step, Sequence[AnyLook]]) -> tuple[AnyLook, ...] | None:
+    def follow(self, looks: Mapping[Step, Sequence[Look]]) -> tuple[Look, ...] | None:
         """Return the looks that this rule pays for, in order; the last one is shown.
 
         Sections that were not asked for are passed over, as where they would save little.
@@ -95,7 +91,7 @@ def signal_of(look: Any, doubt_below: int = 0, stop_below: int = 0) -> Signal:
     return "doubt" if look.confidence is not None and look.confidence < doubt_below else "answered"
 
 
-def _look_at(looks: Mapping[Step, Sequence[AnyLook]], step: Step, rung: int) -> AnyLook | None:
+def _look_at(looks: Mapping[Step, Sequence[Look]], step: Step, rung: int) -> Look | None:
     return next(iter(looks.get(step, ())[rung : rung + 1]), None)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field, InstanceOf
 
@@ -17,6 +17,9 @@ from selfroute.usage.prices import PricedModel, cost_of
 Text = InstanceOf[str]  # models do send half of a character, which pydantic's own `str` refuses
 Count = Annotated[int, Field(strict=True, ge=0, le=10**15)]
 Flag = Annotated[bool, Field(strict=True)]
+_TOKENS = ("input_tokens", "output_tokens", "cached_tokens", "cache_write_tokens", "cache_write_1h_tokens")
+_COUNTS = (*_TOKENS, "estimated")
+"""The fields that a reply and `StepUsage` share."""
 Money = Annotated[str, Field(strict=True, pattern=r"^\d{1,15}(\.\d{1,60})?$")]
 
 
@@ -49,26 +52,13 @@ class Reply:
         cls, text: str, tally: Tally, *, prompt: Callable[[], str], model: PricedModel, priced_as: PricedModel | None
     ) -> Reply:
         """Make one of what a model replied."""
-        counts, model, ending = (
-            tally.usage(prompt) or StepUsage(0, 0),
-            tally.model(model),
-            tally.ending(),
-        )
-        bare = ending.kind != "complete" and not text.strip()
-        how = (ending.reason or ending.kind, ending.refusal, ending.calls_tool) if bare else (None, "", False)
-        return cls(
-            text,
-            counts.input_tokens,
-            counts.output_tokens,
-            counts.cached_tokens,
-            counts.cache_write_tokens,
-            counts.cache_write_1h_tokens,
-            counts.estimated,
-            *(model.name, model.provider, model.url),
-            cost_of(priced_as or model, counts).as_text(),
-            0.0,
-            *how,
-        )
+        counts, stated, ending = tally.usage(prompt) or StepUsage(0, 0), tally.model(model), tally.ending()
+        cost = cost_of(priced_as or stated, counts).as_text()
+        said: dict[str, Any] = {name: getattr(counts, name) for name in _COUNTS}
+        if ending.kind != "complete" and not text.strip():
+            how = ending.reason or ending.kind
+            said |= {"finish_reason": how, "refusal": ending.refusal, "calls_tool": ending.calls_tool}
+        return cls(text, **said, model=stated.name, provider=stated.provider, url=stated.url, cost=cost)
 
     @property
     def ending(self) -> Ending:
@@ -87,14 +77,7 @@ class Reply:
 
     def usage(self, priced_as: PricedModel | None = None) -> StepUsage:
         """Return its tokens and cost; at the price of today, if none was known when it was paid for."""
-        counts = StepUsage(
-            self.input_tokens,
-            self.output_tokens,
-            self.cached_tokens,
-            self.estimated,
-            self.cache_write_tokens,
-            cache_write_1h_tokens=self.cache_write_1h_tokens,
-        )
+        counts = StepUsage(**{name: getattr(self, name) for name in _COUNTS})
         if self.cost is not None:
             return counts.with_cost(Cost(Decimal(self.cost)))
         return counts.with_cost(cost_of(priced_as or PricedModel(self.model, self.provider, self.url), counts))

@@ -52,7 +52,7 @@ def ask_looks(  # noqa: PLR0913 - what there is to choose
         ConfigurationError: The pipeline, a model or a price is missing or wrong, so that no question can be asked.
         InputError: There are no questions, or two have the same key.
     """
-    _check_keys(questions)
+    check_keys(questions)
     parts = [Asked() for _ in questions]
     stop, whole = threading.Event(), Asked()
     ask = partial(_ask, pipeline_of, steps=steps, judge=judge, given=given or with_choices)
@@ -104,7 +104,8 @@ def score_of(question: Question, answer: str, *, declined: bool) -> float:
     return float(declined)
 
 
-def _check_keys(questions: Sequence[Question]) -> None:
+def check_keys(questions: Sequence[Question]) -> None:
+    """Check that there are questions, each with a key of its own; `ask_looks` says what is raised."""
     if not questions:
         msg = "there are no questions: give at least one"
         raise InputError(msg)

@@ -50,8 +50,7 @@ class _Compared:
 
     def values(self, name: Strategy) -> list[float]:
         """Return the scores of a strategy, times 100."""
-        judged = self.measure == "judged"
-        return [100 * ((each.judged or 0.0) if judged else each.score) for each in self.by[name]]
+        return [100 * (each.shown.value(self.measure) or 0.0) for each in self.by[name]]
 
     def usage(self, name: Strategy) -> Usage:
         """Return the tokens and the cost of a strategy for all questions; nothing if it was not asked for."""

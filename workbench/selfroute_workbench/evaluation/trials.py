@@ -25,27 +25,6 @@ _DOUBTS, _STOPS = (0, 30, 40, 50, 60, 70, MOST_DOUBT), (0, 10, 20, 30)
 
 
 @dataclass(frozen=True, slots=True)
-class GradedLook:
-    """The reply of one step to one question, with what it is worth.
-
-    Attributes:
-        quality: How good it is, from 0 to 1; a decline is 1 if the documents do not hold the answer, else 0.
-        tokens: The tokens of this step alone.
-        declined: Whether it declines.
-        prospect: As in `selfroute_workbench.evaluation.looks.Look`.
-        confidence: As in `selfroute_workbench.evaluation.looks.Look`.
-        dollars: What this step alone costs; None if that is not known.
-    """
-
-    quality: float
-    tokens: float
-    declined: bool = False
-    prospect: float | None = None
-    confidence: float | None = None
-    dollars: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Row:
     """One question with the replies of all steps that were tried.
 
@@ -57,7 +36,7 @@ class Row:
     """
 
     document: str
-    looks: Mapping[Step, Sequence[GradedLook]]
+    looks: Mapping[Step, Sequence[Look]]
     answerable: bool | None = None
 
 
@@ -65,21 +44,13 @@ def rows_of(questions: Iterable[Question], looks: Iterable[Look], *, measure: Me
     """Return the questions that have a plain draft, a reply to the documents, and all grades."""
     found, rows = by_question(looks), []
     for question in questions:
-        graded = {step: [_graded(look, measure) for look in of] for step, of in found.get(question.key, {}).items()}
-        whole = {step: [look for look in of if look] for step, of in graded.items() if None not in of}
-        if {"rag", "long_context"} <= whole.keys() and len(whole) == len(graded):
+        of = found.get(question.key, {})
+        is_graded = all(look.value(measure) is not None for some in of.values() for look in some)
+        if {"rag", "long_context"} <= of.keys() and is_graded:
             # Some of the references may say that there is no answer, as those of Qasper do; then it is not known.
             known = not (answers_of(question) and decline_is_right(question))
-            rows.append(Row(question.document_id, whole, not decline_is_right(question) if known else None))
+            rows.append(Row(question.document_id, of, not decline_is_right(question) if known else None))
     return rows
-
-
-def _graded(look: Look, measure: Measure) -> GradedLook | None:
-    quality = look.judged if measure == "judged" else look.score
-    if quality is None:
-        return None
-    dollars = None if look.cost is None else float(look.cost)
-    return GradedLook(quality, look.usage.total_tokens, look.declined, look.prospect, look.confidence, dollars)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,13 +116,13 @@ class Trial:
 class Evidence:
     """The questions to choose by, and what each rule brings on them."""
 
-    def __init__(self, rows: Iterable[Row]) -> None:
-        """Take questions.
+    def __init__(self, rows: Iterable[Row], measure: Measure = "score") -> None:
+        """Take questions, and by what their answers are graded.
 
         Raises:
             ConfigurationError: There are no questions, or the documents have no tokens.
         """
-        self.rows = list(rows)
+        self.rows, self._measure = list(rows), measure
         if not self.rows:
             msg = "there is no question to choose by: evaluate rag, self_route and long_context on some questions first"
             raise ConfigurationError(msg)
@@ -225,10 +196,9 @@ class Evidence:
                 if looks is None:
                     msg = f"the strategy {rule.strategy!r} needs looks that were not asked for: evaluate with it"
                     raise ConfigurationError(msg)
-                values.append(looks[-1].quality)
-                tokens.append(sum(look.tokens for look in looks))
-                costs = [look.dollars for look in looks]
-                dollars.append(np.nan if None in costs else sum(cost or 0.0 for cost in costs))
+                values.append(looks[-1].value(self._measure))
+                tokens.append(sum(look.usage.total_tokens for look in looks))
+                dollars.append(sum(np.nan if look.cost is None else float(look.cost) for look in looks))
             self._trials[rule] = Trial(np.array(values), np.array(tokens, float), np.array(dollars, float))
         return self._trials[rule]
 
@@ -249,13 +219,14 @@ class Evidence:
         return Gain(float(differences.mean()), low, high, self.share(trial) - self.share(over))
 
 
-def evidence_of(evaluation: Record) -> Evidence:
-    """Return the questions of an evaluation that every strategy finished.
+def evidence_of(evaluation: Record, questions: Iterable[Question] | None = None) -> Evidence:
+    """Return the questions of an evaluation to choose by; without others those that every strategy finished.
 
     Raises:
         ConfigurationError: There are none, or the documents have no tokens.
     """
-    return Evidence(rows_of(evaluation.compared, evaluation.looks, measure=evaluation.measure))
+    some = evaluation.compared if questions is None else questions
+    return Evidence(rows_of(some, evaluation.looks, measure=evaluation.measure), evaluation.measure)
 
 
 def frontier_of(evaluation: Record) -> list[tuple[Rule, Figures, bool]]:
