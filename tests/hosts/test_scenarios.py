@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from both_parts import (
     COMPLETION,
+    EVERY_MODEL,
     EVERYWHERE,
     LANGCHAIN,
     LLAMAINDEX,
@@ -48,11 +49,12 @@ from scenarios import (
 from selfroute.answerability import declines
 from selfroute.errors import NoReplyError
 from selfroute.usage import Usage
-from steering import STEERED, Steered
+from steering import ONE_OF_EACH, STEERED, Steered
 
 ALL = [*SCENARIOS, *STEERED]
 PAIRS = [*zip(LANGCHAIN, LLAMAINDEX, strict=True)]  # the same mode in both
 STEPS = ("rag", "sections", "long_context")
+EVERY_STREAM = [where for where in EVERY_MODEL if where.endswith("stream")]
 KEYS = {"answer", "route", "answerable", "finish_reason", "decision", "usage"}
 some_scenarios = pytest.mark.parametrize("scenario", SOME, ids=str)
 
@@ -129,28 +131,17 @@ async def outcomes(scenario: Scenario, wheres: Sequence[str] = EVERYWHERE, **fie
     return {where: await outcome(where, scenario, citations=True, **fields) for where in wheres}
 
 
-async def ends_as_the_table_says(scenario: Scenario, wheres: Sequence[str], *, counted: bool) -> None:
-    """Ask in all of these, hold each against the scenario, and all against each other."""
-    found = await outcomes(scenario, wheres, usage=counted)
+# Each scenario in one mode of both hosts, and in the matrix in all modes.
+PAIRED = [(scenario, PAIRS[at % 4], at % 8 < 4) for at, scenario in enumerate(ALL)]
+PAIRED += [pytest.param(one, EVERYWHERE, at % 2 == 0, marks=pytest.mark.matrix) for at, one in enumerate(ALL)]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("scenario", "both", "counted"), PAIRED, ids=lambda one: str(one) if one in ALL else "")
+async def test_scenario_ends_as_the_table_says(scenario: Scenario, both: Sequence[str], counted: bool) -> None:
+    found = await outcomes(scenario, both, usage=counted)
     for one in found.values():
         check(scenario, one)
     check_alike(found, counted=counted)
-
-
-@pytest.mark.parametrize(
-    ("scenario", "both", "counted"),
-    [(scenario, PAIRS[at % 4], at % 8 < 4) for at, scenario in enumerate(ALL)],
-    ids=lambda one: str(one) if isinstance(one, Scenario | Steered) else "",
-)
-async def test_scenario_ends_as_the_table_says(scenario: Scenario, both: Sequence[str], counted: bool) -> None:
-    await ends_as_the_table_says(scenario, both, counted=counted)
-
-
-@pytest.mark.matrix
-@pytest.mark.parametrize("counted", [True, False], ids=["counted", "estimated"])
-@pytest.mark.parametrize("scenario", ALL, ids=str)
-async def test_a_scenario_ends_alike_in_all_modes(scenario: Scenario, counted: bool) -> None:
-    await ends_as_the_table_says(scenario, EVERYWHERE, counted=counted)
 
 
 @some_scenarios
@@ -190,8 +181,15 @@ async def test_what_is_said_of_an_answer_is_plain_json_and_anew_for_each(scenari
     check(scenario, await one.ask())
 
 
-@every_stream
-@pytest.mark.parametrize("scenario", ALL, ids=str)
+SHOWN = [(scenario, EVERY_STREAM[at % len(EVERY_STREAM)]) for at, scenario in enumerate(ALL)]
+SHOWN += [
+    pytest.param(scenario, where, marks=pytest.mark.matrix)  # type: ignore[arg-type]
+    for scenario in (*SOME, *ONE_OF_EACH)
+    for where in EVERY_STREAM
+]
+
+
+@pytest.mark.parametrize(("scenario", "where"), SHOWN, ids=str)
 async def test_stream_shows_the_answer_alone(scenario: Scenario, where: str) -> None:
     one, shown = pipeline_for(where, scenario), []
     async for piece in one.pieces():
