@@ -100,16 +100,6 @@ async def test_flights_first_that_fails_releases_others() -> None:
         await first
 
 
-async def test_flights_waiting_question_is_cancelled_alone() -> None:
-    flights, provider = Flights(), Provider(until_first=0.1)
-    tasks = [asyncio.create_task(one(flights, provider)) for _ in range(4)]
-    await asyncio.sleep(0.02)
-    tasks[2].cancel()
-    found = await asyncio.gather(*tasks, return_exceptions=True)
-    assert isinstance(found.pop(2), asyncio.CancelledError)
-    assert (found, len(provider.asked)) == (["Ms Okafor"] * 3, 3)
-
-
 @pytest.mark.parametrize("leaves", ["cancelled", "closed"])
 async def test_flights_first_that_leaves_releases_others(leaves: str) -> None:
     flights, provider = Flights(), Provider(until_first=5)

@@ -253,14 +253,6 @@ LINES = {
 }
 
 
-@every_splitter
-@pytest.mark.parametrize("text", LINES.values(), ids=LINES)
-def test_splitter_of_a_repetitive_text(split: Split, text: str) -> None:
-    whole, _ = split(text, 100, 20)
-    assert len(_squeezed(whole.text)) > 0.9 * len(_squeezed(text))
-    assert _squeezed(whole.text) == _squeezed(text) or not _is_exact(whole)
-
-
 MINUTES = _prose(7, 20)
 END = ((len(MINUTES), len(MINUTES)),)
 

@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 from langchain_core.documents import Document
-from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
-from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.runnables import RunnableLambda
 from langchain_tests.unit_tests import ToolsUnitTests
 from llama_index import core as llamaindex_core
@@ -423,31 +421,6 @@ async def test_lookup_lets_an_interrupt_of_langgraph_pass() -> None:
     tools = Tools(home, home.pipeline(RunnableLambda(approved)))
     with pytest.raises(errors.GraphInterrupt):
         await tools.use("search", query=QUESTION)
-
-
-async def test_an_agent_looks_for_itself_and_keeps_what_it_found() -> None:
-    create_agent = pytest.importorskip("langchain.agents").create_agent
-    tools = Tools(house("langchain memory", cut(LONG, "report", size=600)))
-    calls = [
-        ("search", {"query": "the number 7"}),
-        ("find", {"document": "report", "words": "71"}),
-        ("open", {"document": "report", "start": 40}),
-    ]
-    turns = [
-        AIMessage("", tool_calls=[{"name": name, "args": given, "id": str(number)}])
-        for number, (name, given) in enumerate(calls)
-    ]
-
-    class Model(GenericFakeChatModel):
-        def bind_tools(self, tools: Any, **_: Any) -> Any:
-            return self
-
-    model = Model(messages=iter([*turns, AIMessage("Paragraph 71.")]))
-    state = await create_agent(model, tools.made).ainvoke({"messages": [("user", "Where is 71?")]})
-    messages = [message for message in state["messages"] if isinstance(message, ToolMessage)]
-    assert [message.name for message in messages] == ["search", "find", "open"]
-    assert all(message.artifact and message.status == "success" for message in messages)
-    assert state["messages"][-1].text == "Paragraph 71."
 
 
 GIVEN: list[dict[str, Any]] = [{"query": "the number 7"}, {"document": "report", "words": "7"}, {"document": "report"}]

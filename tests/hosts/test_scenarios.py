@@ -31,7 +31,6 @@ from both_parts import (
     pipeline_for,
 )
 from lanes import examples
-from replies import ANSWERS, DECLINES, REFUSALS, by_language
 from scenarios import (
     DECLINED,
     DOCUMENT_TEXTS,
@@ -46,7 +45,6 @@ from scenarios import (
     cut,
     text_of,
 )
-from selfroute.answerability import declines
 from selfroute.errors import NoReplyError
 from selfroute.usage import Usage
 from steering import ONE_OF_EACH, STEERED, Steered
@@ -234,32 +232,11 @@ def test_any_reply_is_judged_alike_everywhere(draft: str, final: str, cuts: list
     check_alike(asyncio.run(outcomes(scenario, usage=counted)), counted=counted)
 
 
-@by_language({name: [table[name][0] for table in (REFUSALS, DECLINES, ANSWERS)] for name in ANSWERS})
-async def test_a_reply_is_the_same_decline_everywhere(told: Sequence[str]) -> None:
-    for reply in told:
-        scenario = Scenario("a reply", cut(reply, range(0, len(reply), 5)), ("It was oak.",), "", "rag", "")
-        found = await outcomes(scenario)
-        check_alike(found, counted=False)
-        one = found["langchain invoke"]
-        assert (one.decision, one.answerable) == (declines(reply).as_dict(), True), reply
-    assert one.answer == ("It was oak." if declines(reply) else reply)
-
-
 LONG = " ".join([*(f"{WHOLE} word{n}." for n in range(150)), PASSAGE_TEXTS[0], *(f"word{n}" for n in range(50))])
 PRICED = {
     "a budget": {"max_context_tokens": 120},
     "too long": {"failures": {"long_context": [ValueError("prompt is too long: 640 tokens > 400 maximum")]}},
 }
-
-
-@pytest.mark.parametrize("counted", [True, False], ids=["counted", "estimated"])
-@pytest.mark.parametrize("name", PRICED)
-async def test_a_document_that_does_not_fit_is_cut_alike(name: str, counted: bool) -> None:
-    found = await outcomes(DECLINED, documents=[LONG], usage=counted, **PRICED[name])
-    check_alike(found, counted=counted)
-    (read,) = found["langchain invoke"].read
-    assert len(read) < len(LONG)
-    assert PASSAGE_TEXTS[0] in read
 
 
 @every_stream
@@ -273,14 +250,6 @@ async def test_an_answer_flows_while_it_is_written(step: str, where: str) -> Non
         shown += piece
         assert shown == "".join(reply[:said])
     assert shown == "".join(reply)
-
-
-@pytest.mark.parametrize("reply", ["word " * 200, "The text, " * 100, "In the passages the " * 60])
-@pytest.mark.parametrize("where", ["langchain stream", "llamaindex stream"])
-async def test_a_held_answer_is_released_after_some_two_hundred_characters(where: str, reply: str) -> None:
-    pieces = pipeline(where, tuple(reply)).pieces()
-    assert len(await anext(pieces)) <= 260
-    await pieces.aclose()
 
 
 @awaited

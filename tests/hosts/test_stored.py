@@ -13,7 +13,6 @@ import pytest
 from hosts_documents import (
     CHROMA,
     FETCHED,
-    HOSTS,
     KINDS,
     MODES,
     ORIGINAL,
@@ -254,17 +253,6 @@ async def test_a_fetch_that_returns_something_else_is_told_so(host: str, name: s
 # The cache
 
 
-@every_mode
-@in_chroma
-async def test_a_second_question_does_not_read_the_text_again(kind: str, mode: str) -> None:
-    home = house(kind, _ash())
-    pipeline = home.pipeline()
-    seen = watched(home.collection)
-    first, again = await pipeline.ask(mode), await pipeline.ask(mode)
-    assert first.read == again.read
-    assert seen == [True, False]
-
-
 @every_kind
 async def test_stored_document_is_a_copy(kind: str) -> None:
     home = house(kind, _ash(shelf="north"))
@@ -402,21 +390,3 @@ async def test_the_event_loop_goes_on_while_documents_are_read(kind: str, mode: 
     assert answered.texts == [ASH]
     assert waited
     assert all(waited)
-
-
-@pytest.mark.parametrize("host", HOSTS)
-async def test_an_async_reading_of_an_original_leaves_the_loop_alone(host: str) -> None:
-    home, threads = house(f"{host} memory", _ash()), list[int]()
-    documents = home.documents(originals=[Piece("The original.", "ash.md")])
-    name = "mget" if host == "langchain" else "get_document"
-
-    class Noting(type(documents.docstore)):  # type: ignore[misc]
-        def __getattribute__(self, key: str) -> Any:
-            if key == name:
-                threads.append(threading.get_ident())
-            return super().__getattribute__(key)
-
-    documents.docstore.__class__ = Noting
-    assert (await home.pipeline(documents=documents).ask("async")).texts == ["The original."]
-    assert threads
-    assert threading.get_ident() not in threads

@@ -10,7 +10,6 @@ import pytest
 from langchain_core.exceptions import ContextOverflowError
 from langchain_core.messages import AIMessage, HumanMessage
 from llama_index.core.constants import DEFAULT_CONTEXT_WINDOW
-from llama_index.core.schema import MetadataMode
 from pydantic import Field
 
 import langchain_parts
@@ -99,13 +98,6 @@ def test_a_prompt_that_is_too_long_is_sent_once_more_with_less(where: str, error
     assert told.labels[0]["trimmed"] is True
     assert documents == [a_document(where)]
     assert told.usage["long_context"]["input_tokens"] == words(second)
-
-
-@everywhere
-@pytest.mark.parametrize("name", ["vllm", "in words"])
-def test_the_limit_that_the_error_names_is_kept(where: str, name: str) -> None:
-    (read,) = long(where, failures={"long_context": [TOO_LONG[name]]}).now().read
-    assert 200 <= words(read) <= 400
 
 
 @everywhere
@@ -251,21 +243,6 @@ def test_label_is_kept_out_of_prompts(where: str) -> None:
         assert told.labels[0] == {**how, **({"trimmed": True, "read": [start, end]} if fields else {})}
         assert how["trimmed"] is False
         assert not any(word in told.prompts[-1] for word in ("selfroute", "method", "offsets", "trimmed"))
-
-
-@pytest.mark.parametrize("fields", [{}, {"max_context_tokens": 100}])
-@pytest.mark.parametrize("by", ["list", "callable"])
-def test_llama_index_s_label_is_kept_out_of_embeddings_too(by: str, fields: dict[str, Any]) -> None:
-    labelled = a_document("llamaindex", selfroute={"method": "offsets", "trimmed": False})
-    one = long("llamaindex whole", documents=[labelled] if by == "list" else lambda *_: [labelled], **fields)
-    told = one.now()
-    (read,) = told.sources
-    for text in (
-        *(read.node.get_content(metadata_mode=mode) for mode in (MetadataMode.LLM, MetadataMode.EMBED)),
-        told.prompts[-1],
-    ):
-        assert "source: May" in text
-        assert not any(word in text for word in ("selfroute", "method", "offsets", "trimmed"))
 
 
 @everywhere

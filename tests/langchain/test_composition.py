@@ -125,34 +125,6 @@ async def test_stream_that_nobody_reads_asks_nothing(mode: str) -> None:
     assert (chain.llm.calls, chain.retriever.queries) == ([], [])
 
 
-async def test_batch_returns_errors_among_the_answers_when_told_to() -> None:
-    def picky(prompt: str) -> tuple[str, ...]:
-        if "fail" in prompt:
-            raise ConnectionError(prompt[-20:])
-        return LIN if "first" in prompt else ("unanswerable",)
-
-    chain, keep = a_chain(picky), {"return_exceptions": True}
-    batch: Any = ["first", "fail", {"input": "second"}]
-    for found in (
-        dict(enumerate(chain.batch(batch, **keep))),
-        dict(enumerate(await chain.abatch(batch, **keep))),
-        dict(chain.batch_as_completed(batch, **keep)),
-        {index: out async for index, out in chain.abatch_as_completed(batch, **keep)},
-    ):
-        assert [found[0]["route"], type(found[1]), found[2]["route"]] == ["rag", ConnectionError, "long_context"]
-    with pytest.raises(ConnectionError):
-        chain.batch(batch)
-
-
-@pytest.mark.parametrize("mode", ["invoke", "ainvoke"])
-@either_step
-async def test_outer_retry_asks_again(step: str, mode: str) -> None:
-    chain = a_chain(failures={step: [ConnectionError("down"), None]})
-    retrying = chain.with_retry(retry_if_exception_type=(ConnectionError,), wait_exponential_jitter=False)
-    assert (await ask(retrying, QUESTION, mode))["answer"] == FOUND
-    assert chain.llm.steps.count(step) == 2
-
-
 DOWN: dict[str, Callable[[str], SelfRouteChain]] = {
     "it is down": lambda step: a_chain(failures={step: [ConnectionError("down")]}),
     "there is no reply": lambda step: a_chain(

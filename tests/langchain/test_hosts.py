@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from langchain_classic.chains import create_history_aware_retriever, create_retrieval_chain
+from langchain_classic.chains import create_retrieval_chain
 from langchain_classic.chains.combine_documents import create_stuff_documents_chain
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, HumanMessage
@@ -102,18 +102,6 @@ async def test_chain_takes_and_returns_what_a_retrieval_chain_does(mode: str) ->
     ours = await ask(a_chain(("Mr", " Lin.")), INPUTS, mode)
     assert {key: ours[key] for key in theirs} == theirs
     assert set(ours) - set(theirs) == {"retrieved", "route", "answerable", "finish_reason", "decision", "usage"}
-
-
-@every_mode
-async def test_history_aware_retriever_is_given_all_inputs(mode: str) -> None:
-    prompt = ChatPromptTemplate([MessagesPlaceholder("chat_history"), ("human", "{input}")])
-    for given, asked in ((INPUTS, "Who chaired the May meeting?"), ({"input": QUESTION}, QUESTION)):
-        rewriter, retriever = ScriptedModel(draft=("Who chaired", " the May meeting?")), ListRetriever()
-        chain = a_chain(("Mr Lin.",), retriever=create_history_aware_retriever(rewriter, retriever, prompt))
-        result = await ask(chain, given, mode)
-        assert (retriever.queries, result["retrieved"]) == ([asked], PASSAGES)
-        assert {key: result[key] for key in given} == given
-        assert all("There was." in call.prompt for call in rewriter.calls)
 
 
 @every_mode

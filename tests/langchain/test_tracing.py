@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from contextlib import aclosing, closing
 from typing import Any
 
 import pytest
@@ -17,7 +16,6 @@ from langchain_parts import (
     DOCUMENTS,
     MODES,
     QUESTION,
-    STREAMS,
     ListRetriever,
     ScriptedModel,
     TreeTracer,
@@ -159,22 +157,6 @@ INSIDE: dict[str, Any] = {
 async def test_what_the_documents_run_is_a_child_of_reading(kind: str, mode: str) -> None:
     tracer = await trace(a_chain(documents=INSIDE[kind]), mode)
     assert outline(tracer.root) == {"SelfRouteChain": ["retrieve", "rag", {READ: ["load"]}, "long_context"]}
-
-
-@pytest.mark.parametrize("step", ["draft", "final"])
-@pytest.mark.parametrize("mode", STREAMS)
-async def test_runs_end_from_the_inside_out_when_the_reader_leaves(step: str, mode: str) -> None:
-    reply = ("Ms", " Okafor", " took", " the", " chair", ".", *(f" word{n}" for n in range(50)))
-    tracer, chain = TreeTracer(), a_chain(**{step: reply})
-    config: Any = {"callbacks": [tracer]}
-    if mode == "stream":
-        with closing(chain.stream(QUESTION, config)) as parts:
-            next(parts)
-    else:
-        async with aclosing(chain.astream(QUESTION, config)) as parts:
-            await anext(parts)
-    ends = [name for what, name in tracer.log if what == "end"]
-    assert ends[-2:] == ["rag" if step == "draft" else "long_context", "SelfRouteChain"]
 
 
 one_of_each = pytest.mark.parametrize("scenario", ONE_OF_EACH, ids=str)

@@ -8,7 +8,6 @@ from contextvars import ContextVar
 from typing import Any
 
 import pytest
-from langchain_classic.retrievers import ParentDocumentRetriever
 from langchain_core.documents import Document
 from langchain_core.runnables import (
     ConfigurableField,
@@ -40,7 +39,7 @@ from hosts_documents import (
     two_tenants,
 )
 from langchain_stores import KINDS, chroma_class, text_of
-from langchain_wrappers import OwnCompressor, Shelves, ensemble, parents, queries
+from langchain_wrappers import Shelves, ensemble, parents, queries
 from selfroute.errors import ConfigurationError
 
 both_modes = pytest.mark.parametrize("mode", FAR_APART)
@@ -428,49 +427,4 @@ async def test_passage_of_another_id_vouches_for_nothing(kind: str, mode: str) -
     await reads(renamed.pipeline(index.search(), renamed.documents(NOTHING_HIDDEN)), mode)
 
 
-@both_modes
-async def test_store_with_a_collection_for_each_tenant(mode: str) -> None:
-    """Even where ids, names and the retrieved passage are the same."""
-    houses = {}
-    for owner in (MINE, OTHER):
-        houses[owner] = house("langchain chroma")
-        texts = {"1": "All doors are shut at nine.", "2": f"{owner} keeps the key."}
-        about = [{"source": "handbook", "start_index": start} for start in (0, 28)]
-        houses[owner].store.add_texts([*texts.values()], about, ids=[*texts])
-
-    class Routed(chroma_class()):  # type: ignore[misc]
-        @property
-        def _collection(self) -> Any:
-            return houses[WHO.get()].collection
-
-    routed = house("langchain chroma", over=Routed)
-    passages = houses[MINE].store.get_by_ids(["1"])
-    pipeline = routed.pipeline(routed.returning(passages), routed.documents(Holds("source", "handbook")))
-    for owner in (MINE, OTHER, MINE):
-        WHO.set(owner)
-        assert (await pipeline.ask(mode)).texts == [f"All doors are shut at nine.\n{owner} keeps the key."]
-
-
 # Parent documents
-
-
-class OwnParents(ParentDocumentRetriever):
-    """Hides something more."""
-
-    def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
-        return OwnCompressor().compress_documents(super()._get_relevant_documents(query, run_manager=run_manager), "")
-
-    async def _aget_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
-        found = await super()._aget_relevant_documents(query, run_manager=run_manager)
-        return OwnCompressor().compress_documents(found, "")
-
-
-@both_modes
-@every_kind
-async def test_parents_derived_or_bound_are_unseen(kind: str, mode: str) -> None:
-    home = house(f"langchain {kind}")
-    bound = _parents(home, ITS_OWN).bind(filter=home.filter(THEIRS))
-    await refuses(home.pipeline(bound), mode)
-    made = _parents(home)
-    parts = {name: getattr(made, name) for name in ("vectorstore", "docstore", "child_splitter")}
-    await refuses(home.pipeline(OwnParents(**parts, search_kwargs={"k": 18})), mode)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +15,6 @@ from llamaindex_agents_parts import (
     ANSWERS,
     CHATS,
     KINDS,
-    LONG,
     READ,
     ROUTES,
     a_memory,
@@ -35,7 +33,6 @@ from llamaindex_parts import (
     MODES,
     QUESTION,
 )
-from scenarios import text_of
 
 every_mode = pytest.mark.parametrize("mode", MODES)
 every_kind = pytest.mark.parametrize("kind", KINDS)
@@ -62,13 +59,6 @@ async def test_engine_is_a_tool(kind: str, mode: str) -> None:
             assert set(output.raw_output.metadata) == KEYS
             assert output.raw_output.metadata["route"] == ROUTES[kind]
         assert texts_of(output.raw_output) == READ[kind]
-
-
-@every_kind
-async def test_streaming_tool_can_be_awaited_many_times_at_once(kind: str) -> None:
-    tool = a_tool(engine_of(kind, "astream", draft=LONG, final=LONG))  # drained in loops of their own
-    outputs = await asyncio.gather(*(tool.acall(QUESTION) for _ in range(4)))
-    assert [output.content for output in outputs] == [text_of(LONG)] * 4
 
 
 AGENTS: dict[str, Callable[[Any], Any]] = {
@@ -129,11 +119,3 @@ async def test_chat_engine_condenses_and_asks_the_engine(kind: str, way: str, mo
         "And in May?",
         ANSWERS[kind],
     ]
-
-
-@every_kind
-@pytest.mark.parametrize("way", ["stream_chat", "astream_chat"])
-async def test_chat_engine_streams_from_an_engine_not_built_to(kind: str, way: str) -> None:
-    pieces, _ = await say(_chat(engine_of(kind, draft=LONG, final=LONG)), QUESTION, way)
-    assert "".join(pieces) == text_of(LONG)
-    assert len(pieces) >= 9
