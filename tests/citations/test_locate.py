@@ -72,6 +72,13 @@ def test_locate(name: str) -> None:
     assert best["score"] > 0.1
 
 
+def test_cite_documents_of_the_demo() -> None:
+    documents = load_documents()
+    found = cite("Who retrieved the fog bell, and for how much?", "Osric Pellan, for £180", [*documents.items()])
+    assert found[0]["text"].endswith("brought it up on 2 October for £180.")
+    assert [*documents][found[0]["document"]] == found[0]["source"]
+
+
 def test_locate_a_long_answer() -> None:
     rain = "It rained all day, and nobody came to the quay. " * 60
     said = ["The crane was repaired in May.", "The ferry was sold to Mr Lin.", "Tea costs two pounds now."]

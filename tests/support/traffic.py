@@ -43,11 +43,13 @@ from llama_index.llms.openai_like import OpenAILike
 import langchain_selfroute
 import llamaindex_selfroute
 import loopback
+from hosts_wires import failing
 from langchain_selfroute import SelfRouteChain
 from llamaindex_selfroute import SelfRouteQueryEngine
 from llamaindex_selfroute.events import SelfRouteQueryEvent
 from loopback import LoopbackServer, Reply, Request
 from selfroute.effects import Route
+from selfroute.policies import Budget
 from selfroute.usage import FREE, NOTHING, StepUsage
 from selfroute.usage.counts import Entry, Outcome
 from selfroute.usage.ledger import Ledger
@@ -276,9 +278,7 @@ def error(request: Request, status: int) -> Reply:
     gemini = request.protocol == "gemini"
     if status == 400:
         return (loopback.gemini_too_long if gemini else loopback.too_long_typed)(LIMIT, count(request.prompt))
-    if status == 429:
-        return loopback.GEMINI_RATE_LIMITED if gemini else loopback.RATE_LIMITED
-    return loopback.GEMINI_SERVER_ERROR if gemini else loopback.SERVER_ERROR
+    return failing("gemini" if gemini else "openai", status)
 
 
 @dataclass
@@ -348,12 +348,8 @@ class _Crowd:
     entries: dict[int, list[Entry]]
 
     def __init__(self, patience: Callable[[Query], Awaitable[object]]) -> None:
-        """Start.
-
-        Args:
-            patience: Waits until a reader leaves before anything has come.
-        """
-        self._patience = patience
+        """Start; `patience` waits until a reader leaves before anything has come."""
+        self._patience, self.budget = patience, Budget(tokens=10**9, per="day")
 
     @staticmethod
     def again(*, streams: bool) -> Sequence[str]:
@@ -506,6 +502,7 @@ class Chains(_Crowd):
                 long_context_llm=ready(second),
                 answerability="structured" if structured else "text",
                 priced_as=priced_as((first, second)),
+                escalation=self.budget,
             )
 
         chain = over(*models)
@@ -585,6 +582,7 @@ class Engines(_Crowd):
             answerability="structured" if structured else "text",
             streaming=streaming,
             priced_as=priced_as(models),
+            escalation=self.budget,
         )
 
     def _asked(self, query: Query) -> Any:
@@ -700,6 +698,9 @@ def broken_laws(crowd: Chains | Engines, seen: Sequence[Seen], bills: Bills) -> 
     again = Ledger()
     for entry in (entry for some in crowd.entries.values() for entry in some):
         again.add(entry)
+    told = sum(counted(some, "long_context").total_tokens for some in crowd.entries.values())
+    if crowd.budget.spent["tokens"] != told or not told:
+        found.append(f"the budget counts {crowd.budget.spent}, and the entries {told}")
     if crowd.ledger.to_dict() != again.to_dict():
         found.append(f"the ledger has {crowd.ledger.to_dict()}, and what was noted adds up to {again.to_dict()}")
     return found
