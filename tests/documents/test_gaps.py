@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from langchain_text_splitters import CharacterTextSplitter, RecursiveCharacterTextSplitter, TextSplitter
 
 from lanes import examples
-from llamaindex_selfroute.stored.nodes import Link, put_together
-from selfroute.documents import Chunk, RebuiltDocument, chunks_of, rebuild
+from selfroute.documents import Chunk, chunks_of, rebuild
 
 WORDS = list("abcdefghijklmnop")
 BLANKS: dict[str, Callable[[Random], str]] = {
@@ -75,13 +74,6 @@ def test_gaps_are_the_chunks_that_are_missing(splitter: TextSplitter, blank: Cal
 
 
 PARTS = ["The crane was old.", "Tea was served.", "Nobody came."]
-
-
-def test_gaps_are_not_between_linked_nodes() -> None:
-    ids = [None, *"abc", None]
-    links = [Link(str(ids[n + 1]), text, 900 * n, ids[n], ids[n + 2], None) for n, text in enumerate(PARTS)]
-    assert put_together(links) == RebuiltDocument("\n\n".join(PARTS), "offsets", 3)
-    assert put_together([links[0], links[2]]).gaps == ((18, 1_800),)
 
 
 @given(st.integers(0, 10**6), st.sampled_from(sorted(BLANKS)))

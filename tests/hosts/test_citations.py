@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-import langchain_parts
 import llamaindex_parts
 from both_parts import EVERYWHERE, LANGCHAIN, LLAMAINDEX, Outcome, Pipeline, Text, awaited, everywhere, pipeline
 from llamaindex_selfroute import citation_nodes
@@ -209,13 +208,6 @@ print([name for name in sys.modules if name.startswith("selfroute.citations")])
 """
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
     assert ran.stdout.strip() == "[]"
-
-
-@pytest.mark.parametrize("where", [where for where in LANGCHAIN if where.endswith("stream")])
-async def test_in_a_stream_of_a_chain_they_come_in_the_last_chunk(where: str) -> None:
-    one = asking(where, CASES[1])
-    chunks = await langchain_parts.chunks(one.asked, QUESTION, one.mode)
-    assert [place for place, chunk in enumerate(chunks) if "citations" in chunk] == [len(chunks) - 1]
 
 
 @pytest.mark.parametrize("where", LANGCHAIN)

@@ -40,6 +40,7 @@ from hosts_documents import (
     cut,
     house,
     in_both,
+    in_turn,
     no_leak,
     of,
     reads,
@@ -52,6 +53,8 @@ from hosts_documents import (
 from langchain_stores import text_of
 
 every_mode = pytest.mark.parametrize("mode", MODES)
+everywhere = in_turn(KINDS)
+everywhere_known = in_turn(["memory", "chroma"])
 both_modes = pytest.mark.parametrize("mode", FAR_APART)
 kinds = pytest.mark.parametrize("kind", ["memory", "chroma"])
 every_kind = pytest.mark.parametrize("kind", KINDS)
@@ -149,8 +152,7 @@ async def test_a_filter_of_any_shape_holds(host: str, name: str, kind: str) -> N
     await reads(home.built(own))
 
 
-@both_modes
-@every_kind
+@everywhere
 @pytest.mark.parametrize("filters", [(ITS_OWN, THEIRS), (THEIRS, ITS_OWN)])
 async def test_filters_that_exclude_each_other_let_nothing_through(filters: Any, kind: str, mode: str) -> None:
     pipeline = shared(kind).pipeline(shared(kind).search(filters[0]), shared(kind).documents(filters[1]))
@@ -159,8 +161,7 @@ async def test_filters_that_exclude_each_other_let_nothing_through(filters: Any,
     assert pipeline.model.steps == ["rag"]
 
 
-@both_modes
-@every_kind
+@everywhere
 async def test_wall_lets_a_part_through(kind: str, mode: str) -> None:
     pieces = [replace(one, about={"secret": int(n in (3, 4))}) for n, one in enumerate(cut(text_of(MINE)))]
     home, openly = house(kind, pieces), Holds("secret", 0)
@@ -182,12 +183,6 @@ async def test_what_cannot_be_seen_is_refused_where_names_are_shared(kind: str, 
     pipeline = _hidden(shared(kind))
     for _ in range(2):
         await refuses(pipeline, mode, "in tenant")
-
-
-@every_mode
-@every_kind
-async def test_unseen_wall_with_like_chunks(kind: str, mode: str) -> None:
-    await reads(_hidden(apart(kind)), mode)
 
 
 CALLED: dict[str, Callable[[Any], Any]] = {
@@ -237,8 +232,7 @@ LESS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 }
 
 
-@both_modes
-@kinds
+@everywhere_known
 @in_both("name", LESS)
 async def test_a_chunk_that_is_not_like_a_passage_may_be_hidden(host: str, name: str, kind: str, mode: str) -> None:
     mine, theirs = (cut(text_of(who), **about) for who, about in zip((MINE, OTHER), LESS[name], strict=True))
@@ -259,13 +253,6 @@ async def test_the_place_of_a_chunk_hides_nothing(kind: str, key: str) -> None:
         assert (await pipeline.ask()).texts[0].split() == text_of(MINE).split()
 
 
-@every_kind
-async def test_passages_of_both_sides_vouch_for_both(kind: str) -> None:
-    home = shared(kind)
-    (text,) = (await home.pipeline(home.returning(home.found(home.search(k=18)))).ask()).texts
-    assert all(part in text for part in BOTH)
-
-
 # A store for each tenant
 
 
@@ -273,8 +260,7 @@ def _two(kind: str, *, named: bool = False, **more: Any) -> list[Any]:
     return [house(kind, cut(text_of(who), **({"tenant": who} if named else {}), **more)) for who in (MINE, OTHER)]
 
 
-@both_modes
-@every_kind
+@everywhere
 @pytest.mark.parametrize("named", [True, False])
 async def test_another_store_than_the_retrievers_is_not_read(kind: str, named: bool, mode: str) -> None:
     mine, other = _two(kind, named=named)
@@ -285,8 +271,7 @@ async def test_another_store_than_the_retrievers_is_not_read(kind: str, named: b
             await refuses(other.pipeline(retriever, documents), mode)
 
 
-@both_modes
-@pytest.mark.parametrize("kind", [*KINDS, *FETCHED])
+@in_turn([*KINDS, *FETCHED])
 async def test_wall_that_is_declared_fits_one_store(kind: str, mode: str) -> None:
     mine, other = _two(kind, level="open")
     for condition in (NOTHING_HIDDEN, None if kind in FETCHED else Holds("level", "open")):
@@ -296,8 +281,7 @@ async def test_wall_that_is_declared_fits_one_store(kind: str, mode: str) -> Non
             await refuses(other.pipeline(mine.search(), documents), mode, "does not hold")
 
 
-@both_modes
-@every_kind
+@everywhere
 async def test_one_passage_of_another_store_is_enough_to_see_that(kind: str, mode: str) -> None:
     preamble = "All doors are shut at nine.\n\n"
     mine, other = (house(kind, cut(preamble + text_of(owner), size=30)) for owner in (MINE, OTHER))
@@ -305,8 +289,7 @@ async def test_one_passage_of_another_store_is_enough_to_see_that(kind: str, mod
     await refuses(other.pipeline(mine.search(k=30), documents), mode, "does not hold")
 
 
-@both_modes
-@every_kind
+@everywhere
 async def test_passage_from_elsewhere_does_not_vouch(kind: str, mode: str) -> None:
     home = shared(kind)
     foreign = home.passage(Piece("Nobody knows me.", about={"tenant": OTHER}, id="x"))
@@ -325,8 +308,7 @@ async def test_two_objects_over_one_collection_are_one_store(kind: str, mode: st
     assert document.label["chunks"] == 18
 
 
-@both_modes
-@every_kind
+@everywhere
 async def test_the_same_ids_and_metadata_in_another_store_vouch_for_it(kind: str, mode: str) -> None:
     """A search index of another kind beside the store that is read."""
     pieces = [replace(one, id=f"chunk {n}") for n, one in enumerate(of(MINE))]
@@ -334,16 +316,7 @@ async def test_the_same_ids_and_metadata_in_another_store_vouch_for_it(kind: str
     await reads(home.pipeline(index.search()), mode)
 
 
-@both_modes
-@every_kind
-async def test_store_that_says_more_of_chunks(kind: str, mode: str) -> None:
-    index, home = house(f"{kind.split(maxsplit=1)[0]} memory", cut(text_of(MINE))), house(kind, of(MINE))
-    await refuses(home.pipeline(index.search()), mode, "in tenant")
-    await reads(home.pipeline(index.search(), home.documents(NOTHING_HIDDEN)), mode)
-
-
-@both_modes
-@every_kind
+@everywhere
 async def test_passages_in_other_words(kind: str, mode: str) -> None:
     home = shared(kind)
     reworded = home.returning([home.passage(Piece(f"In short, {n}.", about={"tenant": MINE})) for n in range(3)])
@@ -351,8 +324,7 @@ async def test_passages_in_other_words(kind: str, mode: str) -> None:
     await reads(home.pipeline(reworded, home.documents(ITS_OWN)), mode)
 
 
-@both_modes
-@every_kind
+@everywhere
 @pytest.mark.parametrize("text", ["", " \n", "\0", "\u200b", "* * *"])
 async def test_a_passage_without_text_vouches_for_nothing(kind: str, text: str, mode: str) -> None:
     home = house(kind, of(OTHER))
@@ -363,8 +335,7 @@ async def test_a_passage_without_text_vouches_for_nothing(kind: str, text: str, 
 # Originals
 
 
-@both_modes
-@pytest.mark.parametrize("kind", [*KINDS, *FETCHED])
+@in_turn([*KINDS, *FETCHED])
 async def test_original_that_holds_what_is_hidden_is_not_used(kind: str, mode: str) -> None:
     home, originals = shared(kind), [Piece(text_of(OTHER), about={"tenant": MINE})]
     declared = home.documents(ITS_OWN, originals=originals)
@@ -378,8 +349,7 @@ async def test_original_that_holds_what_is_hidden_is_not_used(kind: str, mode: s
         await refuses(_hidden(home, home.documents(originals=originals)), mode)
 
 
-@both_modes
-@every_kind
+@everywhere
 async def test_an_original_of_which_nothing_is_hidden_is_used(kind: str, mode: str) -> None:
     home, originals = apart(kind), [Piece("The original.", "ash.md", about={"tenant": MINE})]
     for documents, retriever in (
@@ -391,8 +361,7 @@ async def test_an_original_of_which_nothing_is_hidden_is_used(kind: str, mode: s
         assert (document.text, document.label) == ("The original.", ORIGINAL)
 
 
-@both_modes
-@every_kind
+@everywhere
 async def test_an_original_without_a_chunk_that_can_be_seen_is_not_used(kind: str, mode: str) -> None:
     home, originals = shared(kind), [Piece(text_of(OTHER), "lost", about={"tenant": MINE})]
     lost = home.returning([home.passage(Piece("A leaf.", "lost", about={"tenant": MINE}))])
@@ -451,8 +420,7 @@ async def test_two_tenants_at_once_do_not_meet(kind: str, way: str) -> None:
 # What a user's own code returns
 
 
-@both_modes
-@pytest.mark.parametrize("kind", ["langchain memory", "langchain chroma", "llamaindex memory", "llamaindex chroma"])
+@in_turn(["langchain memory", "langchain chroma", "llamaindex memory", "llamaindex chroma"])
 async def test_what_fetch_returns_is_held_against_the_filter(kind: str, mode: str) -> None:
     home = house(kind, two_tenants())
     untold = Piece(f"{OTHER} of nobody", about={"level": 1})
@@ -472,8 +440,7 @@ def _whole_of(home: Any, owner: str, **about: Any) -> Any:
     return LlamaIndexDocument(text=text_of(owner), id_="handbook", metadata=about)
 
 
-@both_modes
-@pytest.mark.parametrize("kind", ["langchain memory", "langchain chroma", "llamaindex memory", "llamaindex chroma"])
+@in_turn(["langchain memory", "langchain chroma", "llamaindex memory", "llamaindex chroma"])
 async def test_what_a_callable_returns_is_held_against_the_filter(kind: str, mode: str) -> None:
     home = house(kind, two_tenants())
     mine, theirs = _whole_of(home, MINE, tenant=MINE), _whole_of(home, OTHER, tenant=OTHER)

@@ -32,8 +32,10 @@ from selfroute.policies import Case
 
 OF: dict[str, ModuleType] = dict(zip(HOSTS, (langchain_wrappers, llamaindex_wrappers), strict=True))
 every_mode = pytest.mark.parametrize("mode", MODES)
+everywhere = pytest.mark.parametrize(
+    ("kind", "mode"), [("memory", "sync"), ("chroma", "async"), ("chroma", "stream"), ("memory", "astream")]
+)
 both_modes = pytest.mark.parametrize("mode", FAR_APART)
-kinds = pytest.mark.parametrize("kind", ["memory", "chroma"])
 every_change = pytest.mark.parametrize(
     ("host", "change"), [(host, name) for host in HOSTS for name in OF[host].CHANGES]
 )
@@ -57,8 +59,7 @@ def _pipeline(home: Any, retriever: Any, change: Callable[[], None] = lambda: No
     return pipeline
 
 
-@every_mode
-@kinds
+@everywhere
 @pytest.mark.parametrize(
     ("host", "around", "change"),
     [(host, around, change) for host in HOSTS for around in OF[host].AROUND for change in OF[host].CHANGES],
@@ -125,8 +126,7 @@ every_part = pytest.mark.parametrize(("host", "name"), [(host, name) for host in
 DROPPED = "lifts 25 crates"
 
 
-@every_mode
-@kinds
+@everywhere
 @every_part
 async def test_unknown_part_that_drops_is_refused(host: str, name: str, kind: str, mode: str) -> None:
     """Even if its metadata are those of the others."""

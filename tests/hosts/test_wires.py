@@ -15,7 +15,7 @@ import pytest
 from langchain_core.caches import InMemoryCache
 
 from both_parts import Pipeline
-from hosts_parts import AWAITED, STREAMS, cases
+from hosts_parts import AWAITED, MODES, STREAMS, drawn
 from hosts_wires import (
     ANSWER,
     AT_ONCE,
@@ -73,8 +73,7 @@ VERDICTS = {  # draft and final reply; route, answer, whether it is one, signal
 }
 
 
-@everywhere
-@pytest.mark.parametrize("name", VERDICTS)
+@drawn([*VERDICTS], [f"{client} {mode}" for client in CLIENTS for mode in MODES])
 def test_wire_verdicts_and_prices(server: LoopbackServer, where: str, name: str) -> None:
     (draft, final), expected = VERDICTS[name]
     script(server, draft=draft, final=final)
@@ -169,11 +168,10 @@ LEFT = {  # how a draft begins, how many pieces of it are needed, whether it is 
 
 
 # LangChain's models that are set to stream read a stream for a whole reply; LlamaIndex has no such setting.
-SET_TO_STREAM = cases(["langchain openai", "langchain gemini"], ["whole", "awhole"])
+SET_TO_STREAM = [f"langchain {client} {mode}" for client in ("openai", "gemini") for mode in ("whole", "awhole")]
 
 
-@pytest.mark.parametrize("where", [*cases(CLIENTS, STREAMS), *SET_TO_STREAM])
-@pytest.mark.parametrize("name", LEFT)
+@drawn([*LEFT], [*(f"{client} {mode}" for client in CLIENTS for mode in STREAMS), *SET_TO_STREAM], 2)
 def test_draft_is_hung_up_on_as_soon_as_its_verdict_stands(server: LoopbackServer, where: str, name: str) -> None:
     draft, needed, answerability, signal = LEFT[name]
     options = {"streaming": True} if "whole" in where else {}

@@ -52,14 +52,6 @@ def a_graph(chain: Any, **options: Any) -> Any:
     return graph.compile(**options)
 
 
-@pytest.mark.parametrize("mode", ["invoke", "ainvoke"])
-async def test_a_chain_is_a_node_of_a_graph(mode: str) -> None:
-    graph, given = a_graph(a_chain()), {"input": QUESTION}
-    state = await graph.ainvoke(given) if mode == "ainvoke" else graph.invoke(given)
-    assert state == {**await ask(a_chain(), QUESTION, "invoke"), "usage": state["usage"]}
-    assert (type(state["answer"]), state["context"]) == (str, DOCUMENTS)
-
-
 @every_mode
 async def test_output_keys_in_the_input_are_replaced(mode: str) -> None:
     before = await ask(a_chain(), QUESTION, "invoke")

@@ -31,6 +31,7 @@ from hosts_documents import (
     apart,
     cut,
     house,
+    in_turn,
     no_leak,
     of,
     reads,
@@ -42,6 +43,7 @@ from langchain_stores import KINDS, chroma_class, text_of
 from langchain_wrappers import Shelves, ensemble, parents, queries
 from selfroute.errors import ConfigurationError
 
+everywhere = in_turn(KINDS)
 both_modes = pytest.mark.parametrize("mode", FAR_APART)
 every_kind = pytest.mark.parametrize("kind", KINDS)
 THEIRS = Holds("tenant", OTHER)
@@ -126,8 +128,7 @@ def _parents(home: InLangChain, condition: Holds | None = None) -> Any:
     return retriever
 
 
-@both_modes
-@every_kind
+@everywhere
 @pytest.mark.parametrize("name", SEEN)
 async def test_the_filter_of_a_retriever_is_found_in_any_dress(kind: str, name: str, mode: str) -> None:
     home = _shared(kind) if "parents" not in name else house(f"langchain {kind}")
@@ -164,8 +165,7 @@ PER_CALL: dict[str, tuple[Callable[[InLangChain], Any], Callable[[InLangChain, H
 }
 
 
-@both_modes
-@every_kind
+@everywhere
 @pytest.mark.parametrize("name", PER_CALL)
 @pytest.mark.parametrize("how", ["invoke", "with_config", "around"])
 async def test_a_filter_set_per_call_holds_for_that_call(kind: str, name: str, how: str, mode: str) -> None:
@@ -277,8 +277,7 @@ UNSEEN: dict[str, Callable[[InLangChain], Any]] = {
 }
 
 
-@both_modes
-@every_kind
+@everywhere
 @pytest.mark.parametrize("name", UNSEEN)
 async def test_unseen_filter_is_refused(kind: str, name: str, mode: str) -> None:
     home, other = _shared(kind), _apart(kind)
@@ -341,8 +340,7 @@ def _store_that_hides(kind: str, name: str) -> InLangChain:
     return home
 
 
-@both_modes
-@every_kind
+@everywhere
 @pytest.mark.parametrize("name", ["subclass", "deeper", "namesake", "patched"])
 async def test_a_store_that_searches_in_its_own_way_may_hide_something(kind: str, name: str, mode: str) -> None:
     home = _store_that_hides(kind, name)
@@ -400,8 +398,7 @@ async def test_filter_of_another_store_is_refused() -> None:
 # A store for each tenant
 
 
-@both_modes
-@every_kind
+@everywhere
 async def test_another_store_that_is_chosen_for_a_call_is_not_read(kind: str, mode: str) -> None:
     mine, other = (house(f"langchain {kind}", cut(text_of(owner))) for owner in (MINE, OTHER))
     chosen = other.search().configurable_fields(vectorstore=ConfigurableField(id="store"))
@@ -411,20 +408,6 @@ async def test_another_store_that_is_chosen_for_a_call_is_not_read(kind: str, mo
         assert (await pipeline.ask(mode)).texts == [text_of(OTHER)]
         await refuses(pipeline.through(pipeline.of(False).with_config(config)), mode, "does not hold")
         await refuses(other.pipeline(chosen.with_config(config), documents), mode, "does not hold")
-
-
-@both_modes
-@every_kind
-async def test_passage_of_another_id_vouches_for_nothing(kind: str, mode: str) -> None:
-    preamble = "All doors are shut at nine.\n\n"
-    mine, other = (house(f"langchain {kind}", cut(preamble + text_of(owner), size=30)) for owner in (MINE, OTHER))
-    passages = mine.found(mine.search(k=1), preamble.strip())
-    assert passages[0].page_content == preamble.strip()
-    await refuses(other.pipeline(other.returning(passages)), mode, "does not hold")
-    renamed = house(f"langchain {kind}", of(MINE))
-    index = house("langchain memory", of(MINE))
-    await refuses(renamed.pipeline(index.search()), mode, "does not hold")
-    await reads(renamed.pipeline(index.search(), renamed.documents(NOTHING_HIDDEN)), mode)
 
 
 # Parent documents

@@ -22,10 +22,10 @@ from hosts_documents import (
     QUESTION,
     Holds,
     InLangChain,
+    in_turn,
     reads,
     refuses,
     shared,
-    whole,
 )
 from langchain_selfroute import StoredDocuments
 from langchain_stores import KINDS, text_of
@@ -37,13 +37,13 @@ from langchain_wrappers import (
     ensemble,
     no_filter,
     parents,
-    splitter,
     summaries,
     time_weighted,
     translator,
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore:`langchain-community` is being sunset:DeprecationWarning")
+everywhere = in_turn(KINDS)
 both_modes = pytest.mark.parametrize("mode", FAR_APART)
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
@@ -59,8 +59,7 @@ AT_LEAST: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-@both_modes
-@every_kind
+@everywhere
 @pytest.mark.parametrize("name", AT_LEAST)
 @pytest.mark.parametrize("declared", [None, NOTHING_HIDDEN], ids=["nothing", "none hidden"])
 async def test_filter_inside_holds_at_least(name: str, kind: str, declared: Any, mode: str) -> None:
@@ -90,8 +89,7 @@ def _summaries(kind: str, originals: list[Document] | None = None, **shelves: An
     return retriever, InLangChain.on(kind, store)
 
 
-@both_modes
-@every_kind
+@everywhere
 async def test_originals_are_read_and_not_their_summaries(kind: str, mode: str) -> None:
     retriever, home = _summaries(kind)
     assert (await reads(home.pipeline(retriever), mode)).label["method"] == "offsets"
@@ -104,8 +102,7 @@ async def test_originals_are_read_and_not_their_summaries(kind: str, mode: str) 
     assert (await pipeline.ask(mode)).texts[0].startswith("It is newer.")
 
 
-@both_modes
-@every_kind
+@everywhere
 async def test_originals_that_say_less_than_their_chunks_vouch_for_nothing(kind: str, mode: str) -> None:
     retriever, home = _summaries(kind, owners=(MINE, OTHER))
     bare = [
@@ -116,8 +113,7 @@ async def test_originals_that_say_less_than_their_chunks_vouch_for_nothing(kind:
     await refuses(home.pipeline(compressed(all_of_them, OwnCompressor(without=OTHER))), mode, "differs .* tenant")
 
 
-@both_modes
-@every_kind
+@everywhere
 @pytest.mark.parametrize("beside", ["chunks", "other originals"])
 async def test_originals_beside_something_else_are_not_taken_for_the_whole(kind: str, beside: str, mode: str) -> None:
     retriever, home = _summaries(kind)
@@ -125,8 +121,7 @@ async def test_originals_beside_something_else_are_not_taken_for_the_whole(kind:
     await refuses(home.pipeline(ensemble(retriever, home.search() if beside == "chunks" else other)), mode)
 
 
-@both_modes
-@every_kind
+@everywhere
 async def test_originals_without_a_source_are_documents_themselves(kind: str, mode: str) -> None:
     originals = [Document(f"Original {n}.") for n in range(3)]
     retriever, home = _summaries(kind, originals)
@@ -155,14 +150,7 @@ async def test_original_that_is_gone_is_named(kind: str) -> None:
         await InLangChain.on(kind, store).pipeline(retriever).ask()
 
 
-async def test_parents_are_put_in_their_own_order() -> None:
-    retriever, store = parents(Shelves("memory").whole(), Shelves("memory"), parent_splitter=splitter(120))
-    store.store = dict(sorted(store.store.items()))  # by random ids, as some stores list them
-    assert (await reads(InLangChain.on("memory", store).pipeline(retriever))).label == whole(5)
-
-
-@both_modes
-@every_kind
+@everywhere
 async def test_an_original_is_read_only_if_a_chunk_of_it_can_be_seen(kind: str, mode: str) -> None:
     secret, openly = [n in (1, 3) for n in range(5)], Holds("secret", 0)
     originals = Shelves(kind).chunks()
@@ -174,8 +162,7 @@ async def test_an_original_is_read_only_if_a_chunk_of_it_can_be_seen(kind: str, 
     assert len(document.label["gaps"]) == 2
 
 
-@both_modes
-@every_kind
+@everywhere
 async def test_original_with_a_hidden_chunk(kind: str, mode: str) -> None:
     originals = Shelves(kind).chunks()
     for original in originals:

@@ -190,19 +190,6 @@ async def test_synthesize_names_more_sources(
     assert nodes == PASSAGES[: len(nodes)]
 
 
-@every_mode
-async def test_synthesize_takes_more_words_for_the_prompts(mode: str) -> None:
-    prompt = PromptTemplate("{style} {context_str} {query_str}")
-    engine = an_engine(rag_prompt=prompt, long_context_prompt=prompt, streaming=mode in STREAMS)
-    synthesizer = engine._response_synthesizer
-    if mode in AWAITED:
-        response = await synthesizer.asynthesize(QUESTION, PASSAGES, style="In verse.")
-    else:
-        response = synthesizer.synthesize(QUESTION, PASSAGES, style="In verse.")
-    assert "".join([piece async for piece in pieces_of(response, mode)]) == FOUND
-    assert [call.prompt[:9] for call in model_of(engine).calls] == ["In verse."] * 2
-
-
 async def test_get_response_answers_from_bare_texts() -> None:
     texts = [item.node.get_content() for item in PASSAGES]
     synthesizer = an_engine()._response_synthesizer

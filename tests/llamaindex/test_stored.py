@@ -14,7 +14,6 @@ from llama_index.core import (
     StorageContext,
     SummaryIndex,
     TreeIndex,
-    VectorStoreIndex,
 )
 from llama_index.core.ingestion import DocstoreStrategy, IngestionPipeline
 from llama_index.core.llms import MockLLM
@@ -282,21 +281,6 @@ def test_filters_that_are_ignored_are_refused(kind: Any) -> None:
 
 
 # Where it is given
-
-
-@pytest.mark.parametrize("store", ["chroma", "listing", "simple"])
-def test_another_index_over_the_same_nodes(store: str, tmp_path: Path) -> None:
-    nodes = _varied()
-    if store == "simple":
-        index, twin = simple(nodes), loaded(nodes, tmp_path)
-        with pytest.raises(ConfigurationError, match="speaker"):
-            _read(index, similarity_top_k=2, documents=StoredDocuments(twin))
-        documents = StoredDocuments(twin, filters=MetadataFilters(filters=[]))
-    else:
-        index = STORES[store](nodes)
-        same = index.vector_store if store == "listing" else type(index.vector_store)(index.vector_store.client)
-        documents = StoredDocuments(VectorStoreIndex.from_vector_store(same, embed_model=Words()))
-    assert _read(index, similarity_top_k=2, documents=documents)[0].text == MINUTES.text
 
 
 # An index becomes an engine that routes, in place of its own

@@ -29,6 +29,7 @@ from hosts_documents import (
     Pipeline,
     cut,
     house,
+    in_turn,
     of,
     reads,
     refuses,
@@ -44,6 +45,7 @@ from selfroute.errors import ConfigurationError, DocumentNotFoundError
 
 both_modes = pytest.mark.parametrize("mode", FAR_APART)
 KINDS = ("memory", "chroma", "again", "listing")
+everywhere = in_turn(KINDS)
 every_kind = pytest.mark.parametrize("kind", KINDS)
 THEIRS = Holds("tenant", OTHER)
 
@@ -185,15 +187,13 @@ def _asking(make: Make, home: Any) -> Pipeline:
     return Pipeline("llamaindex", lambda streaming: make(home, {"llm": model, "streaming": streaming}), model)
 
 
-@both_modes
-@every_kind
+@everywhere
 @pytest.mark.parametrize("name", READ)
 async def test_a_filter_that_is_seen_holds_for_the_whole_document(name: str, kind: str, mode: str) -> None:
     await reads(_asking(READ[name], _shared(kind)), mode)
 
 
-@both_modes
-@every_kind
+@everywhere
 @pytest.mark.parametrize("name", REFUSED)
 async def test_what_hides_something_unseen_is_refused_and_nothing_is_read(name: str, kind: str, mode: str) -> None:
     pipeline = _asking(REFUSED[name], _shared(kind))
@@ -201,8 +201,7 @@ async def test_what_hides_something_unseen_is_refused_and_nothing_is_read(name: 
         await refuses(pipeline, mode, None, (ConfigurationError, LookupError))
 
 
-@both_modes
-@every_kind
+@everywhere
 async def test_another_index_than_that_of_the_engine_is_not_read(kind: str, mode: str) -> None:
     mine, theirs = (house(f"llamaindex {kind}", cut(text_of(owner))) for owner in (MINE, OTHER))
     theirs.index.docstore.add_documents([document(OTHER)])
@@ -251,8 +250,7 @@ async def test_filters_that_a_store_does_not_know_open_nothing(kind: str) -> Non
             assert pipeline.model.steps == ["rag"]
 
 
-@pytest.mark.parametrize("kind", ["memory", "listing"])
-@both_modes
+@in_turn(["memory", "listing"])
 async def test_a_retriever_of_some_nodes_leads_to_these_alone(kind: str, mode: str) -> None:
     home = _shared(kind)
     own = [node for node in home.nodes if node.metadata["tenant"] == MINE]

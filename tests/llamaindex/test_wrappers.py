@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from llama_index.core import Document, VectorStoreIndex
+from llama_index.core import VectorStoreIndex
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index.core.vector_stores.utils import node_to_metadata_dict
 
@@ -27,7 +27,6 @@ from llamaindex_wrappers import (
     questions,
     recursive,
 )
-from selfroute.errors import ConfigurationError
 
 kinds = pytest.mark.parametrize("kind", ["memory", "chroma"])
 TEXT = text_of(MINE)
@@ -96,30 +95,6 @@ async def test_a_bigger_node_that_does_not_meet_the_filters_is_not_read(other: d
         one.set_content("secret")
     read = _read(parts.home.documents(), retriever, parts.home.found(parts.leaf))
     assert read.get_content().split() == TEXT.split()
-
-
-def test_a_bigger_node_of_another_document_is_not_read() -> None:
-    strange = Document(id_="other", text=text_of(OTHER))
-    parts, other = (made("memory", pointers, one) for one in (document(MINE), strange))
-    retriever = recursive(parts)
-    for node, another in zip(parts.nodes.bigger, other.nodes.bigger, strict=True):
-        retriever._node_dict[node.node_id] = another
-    read = _read(parts.home.documents(), retriever, parts.home.found(parts.leaf))
-    assert read.get_content().split() == TEXT.split()
-
-
-def test_the_links_of_another_store_are_not_followed() -> None:
-    cuts = [pointers(document(owner)) for owner in (MINE, OTHER)]
-    for nodes in cuts:
-        names = {node.node_id: f"node-{n}" for n, node in enumerate(nodes.bigger)}
-        for one in nodes.indexed:
-            one.index_id = names[one.index_id]
-        for one in nodes.bigger:
-            one.node_id = names[one.node_id]
-    mine, theirs = (Parts(_on("chroma", nodes.indexed), nodes) for nodes in cuts)
-    for documents in (theirs.home.documents(), theirs.home.documents(NOTHING_HIDDEN)):
-        with pytest.raises(ConfigurationError):
-            _read(documents, recursive(mine), mine.home.found(recursive(mine)))
 
 
 @pytest.mark.parametrize("known", ["the index", "the retriever"])

@@ -115,6 +115,13 @@ def test_qdrant_source_within_a_list_is_another(qdrant: Any) -> None:
         read(StoredDocuments(qdrant.vectorstore))
 
 
+def test_qdrant_pages_without_order(qdrant: Any) -> None:
+    about = [{"source": "minutes", "start_index": 0, "page": page} for page in ("iv", "v")]
+    qdrant.vectorstore.add_texts(["One page.", "Another."], about)
+    with pytest.raises(ConfigurationError, match="index the document again: number its pages in "):
+        read(StoredDocuments(qdrant.vectorstore, filter={}))
+
+
 def test_qdrant_collection_of_clients() -> None:
     pytest.importorskip("qdrant_client")
     from qdrant_client import QdrantClient  # noqa: PLC0415

@@ -52,6 +52,12 @@ def in_both(name: str, values: Iterable[Any]) -> Any:
     return pytest.mark.parametrize(("host", name), pairs, ids=named)
 
 
+def in_turn(kinds: Sequence[str], modes: Sequence[str] = FAR_APART) -> Any:
+    """Run a test with each of these kinds, each in one of the modes."""
+    pairs = [(kind, modes[(at + at // len(modes)) % len(modes)]) for at, kind in enumerate(kinds)]
+    return pytest.mark.parametrize(("kind", "mode"), pairs)
+
+
 _LANGCHAIN = dict(zip(MODES, langchain_parts.MODES, strict=True))
 _LLAMAINDEX = dict(zip(MODES, llamaindex_parts.MODES, strict=True))
 

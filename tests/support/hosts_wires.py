@@ -6,9 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
-import aiohttp
-import httpx
-import openai
 import pytest
 from langchain_core.callbacks import CallbackManagerForRetrieverRun
 from langchain_core.documents import Document as LangChainDocument
@@ -49,8 +46,6 @@ LONG = "\n".join(
         *(f"Item {n} was put off." for n in range(1500)),
     ]
 )
-# What a client raises for a connection that was dropped.
-DROPPED = (openai.APIConnectionError, httpx.TransportError, aiohttp.ClientError)
 SLOW = 0.03  # seconds between two pieces
 MOST_AFTER = 4  # pieces after the last one that was needed; then the server waits for the client to leave
 AT_ONCE = 12  # pieces that a busy machine may let pass until the server sees that its client has left
@@ -154,13 +149,11 @@ def _ask_alone(model: Any, mode: str) -> None:
     elif mode == "stream":
         list(model.stream(QUESTION))
     else:
-        asyncio.run(exhausted(model.astream(QUESTION)) if mode == "astream" else model.ainvoke(QUESTION))
+        asyncio.run(_all_of(model.astream(QUESTION)) if mode == "astream" else model.ainvoke(QUESTION))
 
 
-async def exhausted(items: AsyncIterator[Any]) -> None:
-    """Read to the end."""
-    async for _ in items:
-        pass
+async def _all_of(items: AsyncIterator[Any]) -> list[Any]:
+    return [item async for item in items]
 
 
 def script(server: LoopbackServer, *, draft: Reply | str, final: Reply | str = ANSWER) -> None:
