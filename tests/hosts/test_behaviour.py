@@ -156,7 +156,7 @@ async def test_rambling_ends_a_draft_and_is_shown_at_last(opening: tuple[str, ..
 @every_stream
 @either_step
 @pytest.mark.parametrize("wanted", [1, 3])
-async def test_a_reader_who_leaves_stops_the_model_and_leaves_nothing_open(wanted: int, step: str, where: str) -> None:
+async def test_reader_who_leaves_stops_the_model(wanted: int, step: str, where: str) -> None:
     for watch in (nullcontext, seen):  # a tracer gives the loop turns in which a stream that was dropped is closed
         one = pipeline(where, **saying(step, LONG), usage=True)
         with watch(one) as watched:

@@ -107,7 +107,7 @@ async def test_lookup_answers_are_no_longer_than_they_may_be(kind: str, awaited:
 
 @both_hosts
 @every_way
-async def test_of_what_does_not_fit_the_part_is_told_that_holds_the_words(kind: str, awaited: bool) -> None:
+async def test_lookup_tells_the_part_that_holds_the_words(kind: str, awaited: bool) -> None:
     home = house(kind, cut(LONG, "report", size=len(LONG)))
     tools = Tools(home, max_tokens=100)
     content, artifact = await tools.use("find", awaited, document="report", words="Which paragraph is about 71?")
@@ -171,7 +171,7 @@ async def test_an_agent_that_looks_for_nothing_is_told_so_and_goes_on(kind: str,
         assert artifact == {"refused": True}
 
 
-def test_a_model_is_told_the_same_of_the_tools_in_both_frameworks() -> None:
+def test_lookup_tools_are_alike_in_both_frameworks() -> None:
     chains, engines = (Tools(house(kind, of(MINE))).made for kind in ("langchain memory", "llamaindex memory"))
     told = [(tool.name, tool.description, tool.get_input_schema().model_json_schema()) for tool in chains]
     assert [(one.name, one.description, one.get_parameters_dict()) for one in (tool.metadata for tool in engines)] == [

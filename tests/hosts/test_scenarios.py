@@ -166,7 +166,7 @@ async def test_no_reply_is_no_verdict(case: NoReply) -> None:
 
 @everywhere
 @some_scenarios
-async def test_what_is_said_of_an_answer_is_plain_json_and_anew_for_each(scenario: Scenario, where: str) -> None:
+async def test_what_is_said_of_an_answer_is_plain_json(scenario: Scenario, where: str) -> None:
     one = pipeline_for(where, scenario, usage=True)
     first, second = await one.ask(), await one.ask()
     kept = json.loads(json.dumps(first.told))

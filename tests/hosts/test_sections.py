@@ -240,7 +240,7 @@ async def test_start_auto_reads_documents_at_once(name: str, source: str, where:
 
 
 @far_apart
-async def test_where_even_few_sections_are_too_long_the_documents_are_read(where: str) -> None:
+async def test_sections_that_are_always_too_long(where: str) -> None:
     refused = {"sections": [TOO_LONG] * 9}
     found = await read(where, **LOOKS, failures=refused, final=LOOKED)
     assert (found.route, found.answer) == ("long_context", SAID)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import functools
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -116,7 +114,7 @@ async def test_stored_document_that_is_unknown(kind: str, mode: str) -> None:
 
 @every_mode
 @every_kind
-async def test_if_no_passage_names_its_document_the_error_says_what_to_do(kind: str, mode: str) -> None:
+async def test_stored_passages_without_a_name(kind: str, mode: str) -> None:
     home = house(kind, [Piece("In July.", None, 0, {"file": "july.md"})])
     with pytest.raises(DocumentNotFoundError, match=home.unnamed):
         await home.built().ask(mode)
@@ -139,7 +137,7 @@ async def test_stored_passages_without_a_document(kind: str) -> None:
 
 @every_mode
 @every_kind
-async def test_an_empty_store_leads_to_no_answer_and_no_call_of_a_model(kind: str, mode: str) -> None:
+async def test_stored_nothing_asks_no_model(kind: str, mode: str) -> None:
     home = house(kind)
     try:
         home.found(home.search())
@@ -325,7 +323,7 @@ async def test_store_that_does_not_tell_ids_for_less_is_read_each_time(kind: str
 
 @pytest.mark.parametrize("name", [None, "ash.md"])
 @in_chroma
-async def test_to_forget_while_a_document_is_read_holds_for_that_reading(kind: str, name: str | None) -> None:
+async def test_stored_document_is_forgotten_as_it_is_read(kind: str, name: str | None) -> None:
     home, changes = house(kind, _ash()), list[Callable[[], None]]()
     documents = home.documents()
     watched(home.collection, after=lambda: changes.pop()() if changes else None)
@@ -362,31 +360,3 @@ async def test_stored_document_of_33_000_chunks() -> None:
 
 
 # Async
-
-
-@pytest.mark.parametrize("mode", ["async", "astream"])
-@pytest.mark.parametrize("kind", [*FETCHED, *CHROMA])
-async def test_the_event_loop_goes_on_while_documents_are_read(kind: str, mode: str) -> None:
-    loop, reading, gone_on = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
-    waited: list[bool] = []
-
-    def block() -> None:
-        loop.call_soon_threadsafe(reading.set)
-        waited.append(gone_on.wait(30))  # for the loop: if that were blocked, nobody would come
-
-    home = house(kind, _ash())
-    if kind in CHROMA:
-        watched(home.collection, before=block)
-        pipeline = home.pipeline()
-    else:
-        chunks = home.chunks(_ash())
-        pipeline = home.fetching(lambda *_: block() or chunks)
-
-    async def somebody_else() -> None:
-        await reading.wait()
-        gone_on.set()
-
-    answered, _ = await asyncio.gather(pipeline.ask(mode), somebody_else())
-    assert answered.texts == [ASH]
-    assert waited
-    assert all(waited)

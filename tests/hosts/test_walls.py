@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 from langchain_core.documents import Document as LangChainDocument
-from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 from llama_index.core import Document as LlamaIndexDocument
 from llama_index.core.llms import MockLLM
 from llama_index.core.retrievers import QueryFusionRetriever
@@ -185,22 +184,11 @@ async def test_what_cannot_be_seen_is_refused_where_names_are_shared(kind: str, 
         await refuses(pipeline, mode, "in tenant")
 
 
-CALLED: dict[str, Callable[[Any], Any]] = {
-    "a function": lambda documents: lambda *given: [*documents(*given)],
-    "a method": lambda documents: documents.__call__,
-    "a runnable": RunnableLambda,
-    "a sequence": lambda documents: RunnablePassthrough() | documents,
-}
-
-
-@both_modes
-@pytest.mark.parametrize(
-    ("kind", "name"),
-    [(kind, name) for kind in KINDS for name in CALLED if kind.startswith("langchain") or name == "a function"],
-)
-async def test_wall_of_documents_called_by_others(kind: str, name: str, mode: str) -> None:
+@everywhere
+async def test_wall_of_documents_called_by_others(kind: str, mode: str) -> None:
     def around(home: Any, *condition: Any) -> Pipeline:
-        pipeline: Pipeline = home.pipeline(home.search(ITS_OWN), CALLED[name](home.documents(*condition)))
+        documents = home.documents(*condition)
+        pipeline: Pipeline = home.pipeline(home.search(ITS_OWN), lambda *given: [*documents(*given)])
         return pipeline
 
     await refuses(around(shared(kind)), mode)
@@ -362,7 +350,7 @@ async def test_an_original_of_which_nothing_is_hidden_is_used(kind: str, mode: s
 
 
 @everywhere
-async def test_an_original_without_a_chunk_that_can_be_seen_is_not_used(kind: str, mode: str) -> None:
+async def test_original_without_a_visible_chunk_is_not_used(kind: str, mode: str) -> None:
     home, originals = shared(kind), [Piece(text_of(OTHER), "lost", about={"tenant": MINE})]
     lost = home.returning([home.passage(Piece("A leaf.", "lost", about={"tenant": MINE}))])
     for documents in (home.documents(originals=originals), home.documents(ITS_OWN, originals=originals)):

@@ -187,7 +187,7 @@ def test_draft_is_hung_up_on_as_soon_as_its_verdict_stands(server: LoopbackServe
 
 
 @pytest.mark.parametrize("where", SET_TO_STREAM)
-def test_whole_answer_of_a_stream_comes_with_what_the_model_reports(server: LoopbackServer, where: str) -> None:
+def test_wire_whole_answer_of_a_stream(server: LoopbackServer, where: str) -> None:
     script(server, draft=Reply(ANSWER, cached_tokens=3))
     told, plain = (over(where, server, model=model).now() for model in ({"streaming": True}, {}))
     streamed, whole = entries(server, "draft")

@@ -67,7 +67,6 @@ def _composed(chain: SelfRouteChain, *, awaited: bool = False) -> dict[str, tupl
         "pick | parser": (answer | parser, FOUND),
         "function | chain": (RunnableLambda(lambda text: {"input": text}) | answer, FOUND),
         "parallel": (RunnableParallel(a=answer, b=chain.pick("route")), {"a": FOUND, "b": "long_context"}),
-        "parallel input": (RunnableParallel(input=RunnablePassthrough()) | answer, FOUND),
         "generator": (answer | (_aupper if awaited else _upper), FOUND.upper()),
         "with_config": (chain.with_config(tags=["t"], run_name="n").pick("answer"), FOUND),
         "with_retry": (chain.with_retry().pick("answer"), FOUND),
@@ -79,12 +78,11 @@ def _composed(chain: SelfRouteChain, *, awaited: bool = False) -> dict[str, tupl
             chain.assign(size=lambda out: len(out["answer"])).pick(["answer", "size"]),
             {"answer": FOUND, "size": len(FOUND)},
         ),
-        "with_types": (answer.with_types(output_type=str), FOUND),
         "prompt": (chain | ChatPromptTemplate.from_template("{answer}") | (lambda to: to.messages[0].content), FOUND),
     }
 
 
-STREAMING = list(_composed(a_chain()))[:9]
+STREAMING = list(_composed(a_chain()))[:8]
 
 
 @every_mode

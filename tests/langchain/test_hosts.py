@@ -67,7 +67,7 @@ async def test_output_keys_in_the_input_are_replaced(mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["sync", "async"])
-async def test_messages_of_a_graph_can_be_filtered_by_the_tag_of_the_step(mode: str) -> None:
+async def test_messages_of_a_graph_bear_the_tag_of_the_step(mode: str) -> None:
     graph, given = a_graph(a_chain(("unans", "werable"))), {"input": QUESTION}
     if mode == "sync":
         messages = list(graph.stream(given, stream_mode="messages"))

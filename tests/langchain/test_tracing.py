@@ -20,11 +20,10 @@ from langchain_parts import (
     ScriptedModel,
     TreeTracer,
     a_chain,
-    all_of,
     ask,
     outline,
 )
-from scenarios import FINAL, FOUND
+from scenarios import FOUND
 from steering import BY_NAME, ONE_OF_EACH, Steered
 
 every_mode = pytest.mark.parametrize("mode", MODES)
@@ -102,22 +101,6 @@ DRESSED: dict[str, Any] = {
         [model]
     ),
 }
-
-
-@every_mode
-@pytest.mark.parametrize("name", DRESSED)
-async def test_runs_bear_their_tags(name: str, mode: str) -> None:
-    model = ScriptedModel(draft=("unanswerable",), final=FINAL)
-    tracer = await trace(a_chain(llm=DRESSED[name](model)), mode, tags=["yours"], metadata={"tenant": 7})
-    runs = all_of(tracer.root)
-    models = [run for run in runs if run.kind == "llm"]
-    steps = ["selfroute:rag", "selfroute:long_context"]
-    tags = [[tag for tag in run.tags if tag.startswith("selfroute:")] for run in models]
-    assert tags == [[step] for step in steps for _ in range(len(models) // 2)]
-    assert len(models) in {2, 4}
-    assert all("yours" in run.tags for run in runs)
-    assert all(run.metadata["tenant"] == 7 for run in [tracer.roots[0], *tracer.roots[0].child_runs])
-    assert not any(tag in steps for run in runs if run.name in {"retrieve", READ} for tag in run.tags)
 
 
 @every_mode

@@ -83,7 +83,6 @@ SEEN: dict[str, Callable[[InLangChain], Any]] = {
     ),
     "bind": _bound,
     "bind over another": lambda home: home.search(THEIRS).bind(filter=home.filter(ITS_OWN)),
-    "bind over bind": lambda home: _bound(home, THEIRS).bind(filter=home.filter(ITS_OWN)),
     "bind over alternatives over bind": lambda home: (
         RunnableBinding(bound=home.search(), kwargs={"filter": home.filter(THEIRS)})
         .configurable_alternatives(ConfigurableField(id="who"), default_key="me")
@@ -91,7 +90,6 @@ SEEN: dict[str, Callable[[InLangChain], Any]] = {
     ),
     "with_config": lambda home: home.search(ITS_OWN).with_config(tags=["t"], metadata={"a": 1}),
     "with_retry": lambda home: home.search(ITS_OWN).with_retry(stop_after_attempt=2),
-    "with_types": lambda home: home.search(ITS_OWN).with_types(input_type=str),
     "with_listeners": lambda home: home.search(ITS_OWN).with_listeners(on_end=lambda _: None),
     "retry, config, bind": lambda home: _bound(home).with_config(tags=["t"]).with_retry(),
     "retry, then bind": lambda home: home.search().with_retry().bind(filter=home.filter(ITS_OWN)),
@@ -118,7 +116,6 @@ SEEN: dict[str, Callable[[InLangChain], Any]] = {
         .with_config(configurable={"who": "me"})
     ),
     "parents": lambda home: _parents(home, ITS_OWN),
-    "parents with retry": lambda home: _parents(home, ITS_OWN).with_retry().with_config(tags=["t"]),
 }
 
 

@@ -103,7 +103,7 @@ async def test_originals_are_read_and_not_their_summaries(kind: str, mode: str) 
 
 
 @everywhere
-async def test_originals_that_say_less_than_their_chunks_vouch_for_nothing(kind: str, mode: str) -> None:
+async def test_originals_that_say_less_vouch_for_nothing(kind: str, mode: str) -> None:
     retriever, home = _summaries(kind, owners=(MINE, OTHER))
     bare = [
         Document(one.page_content, metadata={"source": "handbook"}) for one in Shelves(kind, (MINE, OTHER)).chunks()
@@ -115,7 +115,7 @@ async def test_originals_that_say_less_than_their_chunks_vouch_for_nothing(kind:
 
 @everywhere
 @pytest.mark.parametrize("beside", ["chunks", "other originals"])
-async def test_originals_beside_something_else_are_not_taken_for_the_whole(kind: str, beside: str, mode: str) -> None:
+async def test_originals_beside_something_else(kind: str, beside: str, mode: str) -> None:
     retriever, home = _summaries(kind)
     other = retriever.model_copy(update={"docstore": InMemoryStore()})
     await refuses(home.pipeline(ensemble(retriever, home.search() if beside == "chunks" else other)), mode)
@@ -227,7 +227,7 @@ async def test_a_parser_of_filters_is_known_by_what_it_makes_of_them(known: bool
 
 
 @both_modes
-async def test_recent_passages_that_langchain_adds_do_not_open_the_wall(mode: str) -> None:
+async def test_recent_passages_do_not_open_the_wall(mode: str) -> None:
     retriever, store = time_weighted(Shelves("memory", (MINE, OTHER), ITS_OWN), default_salience=2.0)
     assert OTHER in {passage.metadata["tenant"] for passage in retriever.invoke(QUESTION)}
     home = InLangChain.on("memory", store)

@@ -57,7 +57,7 @@ class Best(BaseNodePostprocessor):
 
 @every_mode
 @pytest.mark.parametrize("is_async", [False, True])
-async def test_callable_is_given_the_nodes_that_were_kept_and_the_query(is_async: bool, mode: str) -> None:
+async def test_callable_is_given_kept_nodes_and_query(is_async: bool, mode: str) -> None:
     """The scores of the nodes that it returns are kept."""
     given: list[Any] = []
     found = [NodeWithScore(node=document, score=score) for document, score in zip(DOCUMENTS, (0.7, 0.3), strict=True)]

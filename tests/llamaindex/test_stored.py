@@ -83,7 +83,7 @@ async def test_a_document_comes_back_as_it_was_for_models_and_readers(store: str
 
 
 @every_store
-def test_what_one_node_hides_from_models_is_hidden_in_its_document(store: str) -> None:
+def test_what_a_node_hides_its_document_hides(store: str) -> None:
     nodes: Any = [node.model_copy(deep=True) for node in split(MINUTES)]
     for node in nodes[:-1]:
         node.excluded_llm_metadata_keys = node.excluded_embed_metadata_keys = []

@@ -195,7 +195,7 @@ async def test_a_filter_that_is_seen_holds_for_the_whole_document(name: str, kin
 
 @everywhere
 @pytest.mark.parametrize("name", REFUSED)
-async def test_what_hides_something_unseen_is_refused_and_nothing_is_read(name: str, kind: str, mode: str) -> None:
+async def test_unseen_filter_is_refused(name: str, kind: str, mode: str) -> None:
     pipeline = _asking(REFUSED[name], _shared(kind))
     for _ in range(2):
         await refuses(pipeline, mode, None, (ConfigurationError, LookupError))
@@ -354,7 +354,7 @@ def _tenants_chroma() -> Any:
     [type("Simple", (_Tenants, SimpleVectorStore), {}), type("Shelf", (_Tenants, ListingShelf), {}), _tenants_chroma],
     ids=["simple", "shelf", "chroma"],
 )
-async def test_a_store_that_hides_things_when_it_is_searched_is_refused(make: Callable[[], Any], mode: str) -> None:
+async def test_store_that_hides_things_is_refused(make: Callable[[], Any], mode: str) -> None:
     home = house("llamaindex memory", two_tenants(), over=make())
     await refuses(home.built(), mode)
     await reads(home.pipeline(home.search(), home.documents(ITS_OWN)), mode)
@@ -386,7 +386,7 @@ async def test_careless_store_opens_nothing(condition: Any, module: str, monkeyp
 
 
 @pytest.mark.parametrize("beside", [[], [("tenant", "north")]], ids=["alone", "beside another"])
-def test_a_list_of_tenants_that_turns_out_empty_lets_nothing_through(beside: list[tuple[str, str]]) -> None:
+def test_empty_list_of_tenants_lets_nothing_through(beside: list[tuple[str, str]]) -> None:
     nodes = split(
         *(Document(text=f"{one.title()}'s own words.", metadata={"tenant": one}) for one in ("north", "south"))
     )

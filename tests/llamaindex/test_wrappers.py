@@ -87,7 +87,7 @@ def test_a_bigger_node_of_which_a_part_is_hidden_is_not_read(kind: str) -> None:
 
 @kinds
 @pytest.mark.parametrize("other", [{"tenant": OTHER}, {}], ids=["of the other tenant", "of no tenant"])
-async def test_a_bigger_node_that_does_not_meet_the_filters_is_not_read(other: dict[str, str], kind: str) -> None:
+async def test_bigger_node_that_the_filters_hide(other: dict[str, str], kind: str) -> None:
     parts = made(kind, pointers, document(MINE))._replace(condition=ITS_OWN)
     retriever = recursive(parts)
     for one in parts.nodes.bigger:

@@ -149,7 +149,7 @@ def test_qdrant_document_is_complete_on_any_pages(qdrant: Any, monkeypatch: pyte
         assert qdrant.reader().read(PIECES[0]).text == text_of(PIECES)
 
 
-def test_qdrant_search_arguments_that_may_hide_chunks_need_a_filter(qdrant: Any) -> None:
+def test_qdrant_search_arguments_may_hide_chunks(qdrant: Any) -> None:
     qdrant.add(PIECES)
     for argument in ({"offset": 1}, {"timeout": 3}, {"search_params": None}):
         retriever = qdrant.vectorstore.as_retriever(search_kwargs={"k": 3, **argument})
