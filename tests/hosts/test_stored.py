@@ -50,7 +50,7 @@ async def test_a_document_comes_back_word_for_word(kind: str, mode: str) -> None
     pipeline = house(kind, _library(shelf="north")).built(k=12)
     answered = await pipeline.ask(mode, "What does the crane of Ash lift?")
     assert (answered.answer, answered.route, answered.answerable) == (FOUND, "long_context", True)
-    (document,) = [one for one in answered.read if one.name == "ash.md"]
+    (document,) = [one for one in answered.documents if one.name == "ash.md"]
     assert (document.text, document.about, document.label) == (ASH, {"shelf": "north"}, whole(8))
     assert pipeline.model.steps == ["rag", "long_context"]
     assert ASH in pipeline.prompts
@@ -65,8 +65,8 @@ async def test_stored_documents_come_best_first(first: str, kind: str, mode: str
     home = house(kind, [piece for name, text in texts.items() for piece in cut(text, name)])
     pipeline = home.built(k=18)
     answered = await pipeline.ask(mode, cut(text_of(first))[2].text)
-    assert answered.found == 18
-    assert [one.name for one in answered.read] == sorted(texts, reverse=first == "Birch")
+    assert answered.retrieved == 18
+    assert [one.name for one in answered.documents] == sorted(texts, reverse=first == "Birch")
     prompt = pipeline.model.calls[-1].prompt
     places = [prompt.index(part) for name, text in texts.items() for part in (f": {name}\n", text)]
     assert places == sorted(places)
@@ -79,12 +79,12 @@ async def test_what_only_some_chunks_say_is_not_said_of_their_document(kind: str
         Piece(one.text, one.source, one.start, {"shelf": "north", "page": n, "speaker": "Lin" if n else "Okafor"})
         for n, one in enumerate(_ash())
     ]
-    (document,) = (await house(kind, pieces).built(k=20).ask()).read
+    (document,) = (await house(kind, pieces).built(k=20).ask()).documents
     pages = document.label["pages"]
     assert (document.text, document.about, document.label) == (ASH, {"shelf": "north"}, whole(9, pages=pages))
     assert [page for _, page in pages] == list(range(9))
     assert all(ASH[start:].startswith(f"Paragraph {page}") for start, page in pages)
-    (document,) = (await house(kind, _ash(page=3)).built(k=20).ask()).read  # a page is a place, also if it is the same
+    (document,) = (await house(kind, _ash(page=3)).built(k=20).ask()).documents  # a page is a place
     assert (document.about, document.label) == ({}, whole(9, pages=[[0, 3]]))
 
 
@@ -125,13 +125,13 @@ async def test_stored_passages_without_a_document(kind: str) -> None:
     loose = [Piece("A loose leaf of Ash.", None), Piece("Another loose leaf.", None)]
     home = house(kind, [*_ash(), *loose])
     answered = await home.built(k=20, max_documents=None).ask()
-    assert {one.text: one.label for one in answered.read} == {
+    assert {one.text: one.label for one in answered.documents} == {
         ASH: whole(9),
         **{one.text: whole(1, "order") for one in loose},
     }
     twice = [home.passage(Piece("A leaf.", None, id="leaf"))] * 2
     named = home.passage(_ash()[0])
-    (*_, alone) = (await home.pipeline(home.returning([named, *twice]), max_documents=None).ask()).texts[1:]
+    (*_, alone) = (await home.pipeline(home.returning([named, *twice]), max_documents=None).ask()).read[1:]
     assert alone == "A leaf."
 
 
@@ -145,14 +145,14 @@ async def test_stored_nothing_asks_no_model(kind: str, mode: str) -> None:
         pytest.skip("older versions of LlamaIndex cannot search their own store when it is empty")
     pipeline = home.built()
     answered = await pipeline.ask(mode)
-    assert (answered.answerable, answered.read, answered.signal) == (False, [], "no_passages")
+    assert (answered.answerable, answered.read, answered.decision["signal"]) == (False, [], "no_passages")
     assert (answered.route, pipeline.model.calls) == ("rag", [])
 
 
 @every_kind
 async def test_chunks_without_text_are_passed_over(kind: str) -> None:
     empty = [Piece("", "ash.md", start) for start in (0, 53, 4000)]
-    (document,) = (await house(kind, [*_ash(), *empty]).built(k=20).ask()).read
+    (document,) = (await house(kind, [*_ash(), *empty]).built(k=20).ask()).documents
     assert (document.text, document.label) == (ASH, whole(9))
     pipeline = house(kind, [Piece("", "ash.md")]).built()
     assert (await pipeline.ask()).answerable is False
@@ -169,7 +169,7 @@ async def test_an_original_is_taken_where_there_is_one(kind: str, mode: str) -> 
     documents = home.documents(originals=[Piece("The original.", "ash.md", about={"shelf": "north"})])
     for within in (None, Holds("shelf", "north")):
         answered = await home.pipeline(home.search(within, k=20), documents).ask(mode)
-        read = {one.name: one for one in answered.read}
+        read = {one.name: one for one in answered.documents}
         assert (read["ash.md"].text, read["ash.md"].label) == ("The original.", ORIGINAL)
         assert (read["birch.md"].text, read["birch.md"].label) == (BIRCH, whole(3))
         assert read["ash.md"].about == {"shelf": "north"}
@@ -205,7 +205,7 @@ async def test_fetch_may_return_any_iterable(host: str, name: str) -> None:
             return RETURNS[name](chunks)
 
         documents = home.fetching(listing)
-        (document,) = (await documents.ask()).read
+        (document,) = (await documents.ask()).documents
         assert (document.text, document.about, document.label) == (ASH, {"fetched": "yes"}, whole(9))
         assert asked == [("ash.md", None)]
 
@@ -277,14 +277,14 @@ async def test_a_document_that_is_indexed_anew_is_noticed(kind: str, mode: str) 
     pieces = _ash()
     home = house(kind, pieces[:8])
     pipeline = home.pipeline()
-    assert (await pipeline.ask(mode)).read[0].label["chunks"] == 8
+    assert (await pipeline.ask(mode)).documents[0].label["chunks"] == 8
     if kind != "llamaindex memory":  # its retriever is of the nodes that there were
         more = home.add(pieces[8:])
-        assert (await pipeline.ask(mode)).texts == [ASH]
+        assert (await pipeline.ask(mode)).read == [ASH]
         home.ids += more
     home.delete(home.ids)
     home.add(cut(text_of("Birch"), "ash.md"))
-    assert (await home.pipeline(home.search()).ask(mode)).texts == [text_of("Birch")]
+    assert (await home.pipeline(home.search()).ask(mode)).read == [text_of("Birch")]
 
 
 @in_chroma
@@ -295,7 +295,7 @@ async def test_stored_chunk_that_changes_is_noticed(kind: str) -> None:
     was, changed = _ash()[5].text, _ash()[5].text.replace("crates", "barrel")
 
     async def read(question: str = question) -> str:
-        (text,) = (await pipeline.ask(question=question)).texts
+        (text,) = (await pipeline.ask(question=question)).read
         return text
 
     assert await read() == ASH
@@ -318,7 +318,7 @@ async def test_store_that_does_not_tell_ids_for_less_is_read_each_time(kind: str
     pipeline = home.fetching(lambda *_: home.chunks(pieces))
     for changed in ("Paragraph 5 is void.", "Paragraph 5 is back."):
         pieces[5] = Piece(changed, "ash.md", pieces[5].start)
-        assert changed in (await pipeline.ask(mode)).texts[0]
+        assert changed in (await pipeline.ask(mode)).read[0]
 
 
 @pytest.mark.parametrize("name", [None, "ash.md"])
@@ -335,8 +335,8 @@ async def test_stored_document_is_forgotten_as_it_is_read(kind: str, name: str |
 
     changes.append(change)
     question = _ash()[0].text
-    assert (await pipeline.ask(question=question)).texts == [ASH]
-    assert "Paragraph 5 is void." in (await pipeline.ask(question=question)).texts[0]
+    assert (await pipeline.ask(question=question)).read == [ASH]
+    assert "Paragraph 5 is void." in (await pipeline.ask(question=question)).read[0]
 
 
 @pytest.mark.matrix
@@ -350,7 +350,7 @@ async def test_stored_document_of_33_000_chunks() -> None:
         metadatas = [{key: str(value).replace(home.ids[0], id_) for key, value in about.items()} for id_ in some]
         home.collection.add(ids=some, documents=some, metadatas=metadatas, embeddings=[[0.1] * 64] * len(some))
     for _ in range(2):
-        assert (await home.built(k=1).ask()).texts[0].split() == words
+        assert (await home.built(k=1).ask()).read[0].split() == words
     hidden = home.collection.get(ids=["w0"], include=["metadatas"])["metadatas"][0]
     home.collection.update(ids=["w0"], metadatas=[hidden | {"tenant": "another"}])
     seen = watched(home.collection)

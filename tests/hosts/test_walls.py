@@ -118,7 +118,7 @@ async def test_where_nothing_is_hidden_both_are_read(kind: str) -> None:
     empty = [home.search(NOTHING_HIDDEN, k=18)] if takes_empty else []
     for documents in (home.documents(), home.documents(NOTHING_HIDDEN)):
         for retriever in (home.search(k=18), home.hidden(home.search(k=18)), *empty):
-            (text,) = (await home.pipeline(retriever, documents).ask()).texts
+            (text,) = (await home.pipeline(retriever, documents).ask()).read
             assert all(part in text for part in BOTH)
 
 
@@ -166,10 +166,10 @@ async def test_wall_lets_a_part_through(kind: str, mode: str) -> None:
     home, openly = house(kind, pieces), Holds("secret", 0)
     originals = home.documents(originals=[Piece(text_of(MINE))])
     for pipeline in (home.built(openly), home.pipeline(home.search(openly), originals)):
-        (document,) = (await pipeline.ask(mode)).read
+        (document,) = (await pipeline.ask(mode)).documents
         assert all(hidden not in pipeline.prompts for hidden in ("Paragraph 3", "Paragraph 4"))
         assert document.label == whole(7, gaps=[[pieces[3].start - 2, pieces[5].start]])
-    (document,) = (await home.pipeline(home.search(), originals).ask(mode)).read
+    (document,) = (await home.pipeline(home.search(), originals).ask(mode)).documents
     assert document.label == ORIGINAL
 
 
@@ -200,7 +200,7 @@ async def test_wall_of_documents_called_by_others(kind: str, mode: str) -> None:
 async def test_unseen_wall_opens_no_cache(kind: str) -> None:
     home = shared(kind)
     documents = home.documents()
-    (document,) = (await home.pipeline(home.search(), documents).ask()).read
+    (document,) = (await home.pipeline(home.search(), documents).ask()).documents
     assert document.label["chunks"] == 18  # of both tenants, and kept
     for owner in (MINE, OTHER, MINE):
         await reads(home.pipeline(home.search(Holds("tenant", owner)), documents), owner=owner)
@@ -238,7 +238,7 @@ async def test_the_place_of_a_chunk_hides_nothing(kind: str, key: str) -> None:
     if key == "header_path" and home.host == "langchain":  # of LlamaIndex's splitters
         await refuses(pipeline, match="in header_path")
     else:
-        assert (await pipeline.ask()).texts[0].split() == text_of(MINE).split()
+        assert (await pipeline.ask()).read[0].split() == text_of(MINE).split()
 
 
 # A store for each tenant
@@ -264,7 +264,7 @@ async def test_wall_that_is_declared_fits_one_store(kind: str, mode: str) -> Non
     mine, other = _two(kind, level="open")
     for condition in (NOTHING_HIDDEN, None if kind in FETCHED else Holds("level", "open")):
         documents = other.documents(condition)
-        assert (await other.pipeline(other.search(), documents).ask(mode)).texts == [text_of(OTHER)]
+        assert (await other.pipeline(other.search(), documents).ask(mode)).read == [text_of(OTHER)]
         for _ in range(2):
             await refuses(other.pipeline(mine.search(), documents), mode, "does not hold")
 
@@ -292,7 +292,7 @@ async def test_two_objects_over_one_collection_are_one_store(kind: str, mode: st
     home = shared(kind)
     same = home.again()
     await reads(home.pipeline(home.search(ITS_OWN), same.documents()), mode)
-    (document,) = (await home.pipeline(home.search(k=1), same.documents()).ask(mode)).read
+    (document,) = (await home.pipeline(home.search(k=1), same.documents()).ask(mode)).documents
     assert document.label["chunks"] == 18
 
 
@@ -345,7 +345,7 @@ async def test_an_original_of_which_nothing_is_hidden_is_used(kind: str, mode: s
         (home.documents(ITS_OWN, originals=originals), home.hidden(home.search(ITS_OWN))),
         (home.documents(originals=originals), home.hidden(home.search(ITS_OWN))),
     ):
-        (document,) = (await home.pipeline(retriever, documents).ask(mode)).read
+        (document,) = (await home.pipeline(retriever, documents).ask(mode)).documents
         assert (document.text, document.label) == ("The original.", ORIGINAL)
 
 
@@ -376,11 +376,11 @@ async def test_each_filter_has_a_text_of_its_own_in_the_cache(kind: str, mode: s
 async def test_a_chunk_that_goes_to_the_other_side_is_noticed(kind: str, mode: str) -> None:
     home = house(kind, of(MINE))
     pipeline = home.built(ITS_OWN, k=3)
-    assert (await pipeline.ask(mode)).read[0].label["chunks"] == 9
+    assert (await pipeline.ask(mode)).documents[0].label["chunks"] == 9
     away = next(n for n, one in enumerate(of(MINE)) if one.text not in pipeline.model.calls[0].prompt)
     home.collection.update(ids=[home.ids[away]], metadatas=[{"tenant": OTHER}])
     pipeline.model.calls.clear()
-    (document,) = (await pipeline.ask(mode)).read
+    (document,) = (await pipeline.ask(mode)).documents
     assert of(MINE)[away].text not in pipeline.prompts
     assert document.label["chunks"] == 8
 
@@ -400,7 +400,7 @@ async def test_two_tenants_at_once_do_not_meet(kind: str, way: str) -> None:
         answers = await asyncio.gather(
             *(pipelines[owner].ask(mode) for owner, mode in zip(tenants, modes, strict=True))
         )
-    assert [one.texts for one in answers] == [[text_of(owner)] for owner in tenants]
+    assert [one.read for one in answers] == [[text_of(owner)] for owner in tenants]
     assert OTHER not in pipelines[MINE].prompts
     assert MINE not in pipelines[OTHER].prompts
 
@@ -440,7 +440,7 @@ async def test_what_a_callable_returns_is_held_against_the_filter(kind: str, mod
             pipeline = home.pipeline(home.search(ITS_OWN), source)
             with no_leak(pipeline):
                 answered = await pipeline.ask(mode)
-            assert answered.texts == texts
+            assert answered.read == texts
             assert answered.answerable is bool(texts)
 
 
@@ -458,7 +458,7 @@ async def test_callable_behind_a_filter_of_another_kind(
     store = Own(home.embedding)
     retriever = store.as_retriever(search_kwargs={"filter": {"tenant": "as this store writes it"}})
     whole = [_whole_of(home, MINE)]
-    assert (await home.pipeline(retriever, lambda _: whole).ask()).texts == [text_of(MINE)]
+    assert (await home.pipeline(retriever, lambda _: whole).ask()).read == [text_of(MINE)]
     await home.pipeline(home.search(ITS_OWN), lambda _: [*whole, _whole_of(home, OTHER, tenant=OTHER)]).ask()
     assert "hides 1 of the documents" in caplog.text
 
@@ -484,7 +484,7 @@ async def test_callable_behind_several_searches() -> None:
     whole = [LlamaIndexDocument(text=text_of(owner), metadata={"tenant": owner}) for owner in (MINE, OTHER, "Cedar")]
     pipeline = home.pipeline(fused, lambda *_: whole)
     with no_leak(pipeline):
-        assert (await pipeline.ask()).texts == [text_of(MINE), text_of("Cedar")]
+        assert (await pipeline.ask()).read == [text_of(MINE), text_of("Cedar")]
 
 
 @pytest.mark.parametrize("kind", ["langchain memory", "llamaindex memory"])
@@ -498,7 +498,7 @@ async def test_what_a_callable_says_oddly_is_refused(kind: str) -> None:
         odd.pop(1)  # to Python, True is 1
         pipeline = home.pipeline(retriever, lambda *_: odd)
     with no_leak(pipeline):
-        assert (await pipeline.ask()).texts == []
+        assert (await pipeline.ask()).read == []
 
 
 def _awaited(returned: Any) -> Any:

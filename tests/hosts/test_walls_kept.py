@@ -69,7 +69,7 @@ async def test_change_while_the_draft_runs(host: str, around: str, change: str, 
     pipeline = _pipeline(home, OF[host].AROUND[around](home, search), lambda: OF[host].CHANGES[change](home, search))
     with no_leak(pipeline):
         answered = await pipeline.ask(mode)
-    assert answered.texts == [text_of(MINE)]
+    assert answered.read == [text_of(MINE)]
     await pipeline.ask(mode)  # the next question has the new wall
     assert OTHER in pipeline.prompts
 
@@ -82,7 +82,7 @@ async def test_change_while_it_searches(host: str, change: str, mode: str) -> No
     pipeline = _pipeline(home, search)
     with no_leak(pipeline):
         answered = await pipeline.ask(mode)
-    assert answered.texts == [text_of(MINE)]
+    assert answered.read == [text_of(MINE)]
 
 
 @both_modes
@@ -99,7 +99,7 @@ async def test_sections_and_a_policy_stay_behind_the_same_wall(host: str, change
     with no_leak(pipeline):
         answered = await pipeline.ask(mode)
     assert OTHER not in "".join(map(repr, seen))
-    assert (answered.route, len(pipeline.model.calls), answered.texts) == ("sections", 2, [text_of(MINE)])
+    assert (answered.route, len(pipeline.model.calls), answered.read) == ("sections", 2, [text_of(MINE)])
 
 
 @both_modes
@@ -117,7 +117,7 @@ async def test_change_of_a_declared_filter(host: str, how: str, mode: str) -> No
 
     pipeline = _pipeline(home, home.hidden(home.search(Holds("tenant", [MINE], "in"))), change, documents=documents)
     with no_leak(pipeline):
-        assert (await pipeline.ask(mode)).texts == [text_of(MINE)]
+        assert (await pipeline.ask(mode)).read == [text_of(MINE)]
 
 
 # Parts that are known by what they are
@@ -138,7 +138,7 @@ async def test_unknown_part_that_drops_is_refused(host: str, name: str, kind: st
     wall = await pipeline.check(mode)
     assert wall.ok is False
     declared = _pipeline(home, retriever, documents=home.documents(NOTHING_HIDDEN), **fields)
-    assert (await declared.ask(mode)).texts == [text_of(MINE)]
+    assert (await declared.ask(mode)).read == [text_of(MINE)]
 
 
 @both_modes
@@ -148,7 +148,7 @@ async def test_unknown_part_that_drops_is_refused(host: str, name: str, kind: st
 async def test_unknown_part_that_drops_others(host: str, name: str, mode: str) -> None:
     home = house(f"{host} chroma", [*of(MINE), *of("Cedar", "other", tenant=MINE)])
     retriever, fields = OF[host].DROPPING[name](home, "Cedar")
-    assert (await _pipeline(home, retriever, **fields).ask(mode)).texts[0] == text_of(MINE)
+    assert (await _pipeline(home, retriever, **fields).ask(mode)).read[0] == text_of(MINE)
 
 
 @both_modes
@@ -160,4 +160,4 @@ async def test_what_a_known_part_drops_hides_nothing(host: str, name: str, mode:
     wall = await pipeline.check(mode)
     assert (wall.ok, pipeline.model.calls) == (True, [])
     assert "no filter hides any chunk" in wall.message
-    assert (await pipeline.ask(mode)).texts == [text_of(MINE)]
+    assert (await pipeline.ask(mode)).read == [text_of(MINE)]

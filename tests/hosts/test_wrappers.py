@@ -28,9 +28,9 @@ async def _reads_its_own(pipeline: Pipeline, name: str, mode: str) -> None:
         pipeline.model.calls.clear()
         answered = await pipeline.ask("sync" if name == "rephrased" else mode)  # the host's own has no async
         assert not any(OTHER in call.prompt for call in pipeline.model.calls if call.step == "long_context")
-        assert [text.split() for text in answered.texts] == [text_of(MINE).split()]
-        assert answered.read[0].about["tenant"] == MINE
-        assert answered.read[0].label["gaps"] == []
+        assert [text.split() for text in answered.read] == [text_of(MINE).split()]
+        assert answered.documents[0].about["tenant"] == MINE
+        assert answered.documents[0].label["gaps"] == []
 
 
 @everywhere
@@ -53,7 +53,7 @@ async def test_wrapper_keeps_the_filter_inside(host: str, name: str, kind: str, 
 @every_wrapper
 async def test_without_a_filter_the_retriever_may_show_both_tenants(host: str, name: str, kind: str, mode: str) -> None:
     home, retriever = _built(host, name, kind, owners=(MINE, OTHER))
-    text = "".join((await home.pipeline(retriever).ask("sync" if name == "rephrased" else mode)).texts)
+    text = "".join((await home.pipeline(retriever).ask("sync" if name == "rephrased" else mode)).read)
     assert min(text.count(owner) for owner in (MINE, OTHER)) >= text_of(MINE).count(MINE)
 
 

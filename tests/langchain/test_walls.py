@@ -212,7 +212,7 @@ async def test_a_filter_that_asks_who_is_asking_is_asked_each_time(kind: str, mo
     async def ask_as(tenant: str) -> None:
         WHO.set(tenant)
         for _ in range(2):
-            assert (await pipeline.ask(mode)).texts == [text_of(tenant)]
+            assert (await pipeline.ask(mode)).read == [text_of(tenant)]
 
     await asyncio.gather(*(asyncio.create_task(ask_as(tenant)) for tenant in (MINE, OTHER, MINE, OTHER)))
 
@@ -355,7 +355,7 @@ async def test_a_store_of_the_users_own_that_searches_as_ever_is_known(kind: str
     known: Any = InMemoryVectorStore if kind == "memory" else chroma_class()
     home = house(f"langchain {kind}", two_tenants(), over=type("Own", (known,), {}))
     await reads(home.pipeline(home.search(ITS_OWN)))
-    (document,) = (await home.pipeline(home.search(k=1)).ask()).read  # nothing hides anything
+    (document,) = (await home.pipeline(home.search(k=1)).ask()).documents  # nothing hides anything
     assert document.label["chunks"] == 18
 
 
@@ -402,7 +402,7 @@ async def test_another_store_that_is_chosen_for_a_call_is_not_read(kind: str, mo
     config: Any = {"configurable": {"store": mine.store}}
     for documents in (other.documents(), other.documents(Holds("source", "handbook"))):
         pipeline = other.pipeline(chosen, documents)
-        assert (await pipeline.ask(mode)).texts == [text_of(OTHER)]
+        assert (await pipeline.ask(mode)).read == [text_of(OTHER)]
         await refuses(pipeline.through(pipeline.of(False).with_config(config)), mode, "does not hold")
         await refuses(other.pipeline(chosen.with_config(config), documents), mode, "does not hold")
 

@@ -95,11 +95,11 @@ async def test_originals_are_read_and_not_their_summaries(kind: str, mode: str) 
     assert (await reads(home.pipeline(retriever), mode)).label["method"] == "offsets"
     renewed = Document("It is new.", metadata=Shelves(kind).chunks()[0].metadata)
     retriever.docstore.mset([("id0", renewed)])
-    assert (await home.pipeline(retriever).ask(mode)).texts[0].startswith("It is new.")
+    assert (await home.pipeline(retriever).ask(mode)).read[0].startswith("It is new.")
     pipeline = home.pipeline(retriever)
     await pipeline.ask(mode)
     retriever.docstore.mset([("id0", Document("It is newer.", metadata=renewed.metadata))])
-    assert (await pipeline.ask(mode)).texts[0].startswith("It is newer.")
+    assert (await pipeline.ask(mode)).read[0].startswith("It is newer.")
 
 
 @everywhere
@@ -126,7 +126,7 @@ async def test_originals_without_a_source_are_documents_themselves(kind: str, mo
     originals = [Document(f"Original {n}.") for n in range(3)]
     retriever, home = _summaries(kind, originals)
     answered = await home.pipeline(retriever, max_documents=None).ask(mode)
-    assert sorted(answered.texts) == [one.page_content for one in originals]
+    assert sorted(answered.read) == [one.page_content for one in originals]
     with pytest.raises(LookupError, match="no retrieved passage has metadata"):  # those of others have to name one
         await home.pipeline().ask(mode)
 
@@ -157,7 +157,7 @@ async def test_an_original_is_read_only_if_a_chunk_of_it_can_be_seen(kind: str, 
     for original, hidden in zip(originals, secret, strict=True):
         original.metadata["secret"] = int(hidden)
     retriever, home = _summaries(kind, originals, condition=openly)
-    (document,) = (await home.pipeline(retriever).ask(mode)).read
+    (document,) = (await home.pipeline(retriever).ask(mode)).documents
     assert [one.page_content in document.text for one in originals] == [not hidden for hidden in secret]
     assert len(document.label["gaps"]) == 2
 
@@ -170,7 +170,7 @@ async def test_original_with_a_hidden_chunk(kind: str, mode: str) -> None:
     retriever, home = _summaries(kind, originals)
     more = {**originals[2].metadata, "secret": 1, "doc_id": "id2"}
     home.store.add_documents([Document("More of it.", metadata=more)])
-    (text,) = (await home.pipeline(retriever, home.documents(Holds("secret", 0))).ask(mode)).texts
+    (text,) = (await home.pipeline(retriever, home.documents(Holds("secret", 0))).ask(mode)).read
     assert [one.page_content in text for one in originals] == [n != 2 for n in range(5)]
 
 
@@ -179,7 +179,7 @@ async def test_docstore_goes_before_originals(mode: str) -> None:
     all_of_it = InMemoryStore()
     all_of_it.mset([("handbook", Document("All of it.", metadata={"source": "handbook"}))])
     retriever, home = _summaries("memory")
-    assert (await home.pipeline(retriever, home.documents(docstore=all_of_it)).ask(mode)).texts == ["All of it."]
+    assert (await home.pipeline(retriever, home.documents(docstore=all_of_it)).ask(mode)).read == ["All of it."]
 
 
 def test_lengths_of_originals() -> None:
@@ -203,7 +203,7 @@ async def test_filter_of_a_model_is_no_wall() -> None:
     constructor.bound.last.ast_parse = StructuredQueryOutputParser.from_components().ast_parse
     assert {passage.metadata["tenant"] for passage in asking.invoke(QUESTION)} == {OTHER}  # LangChain's own doing
     for _ in range(2):
-        assert (await home.pipeline(asking).ask()).texts == [text_of(MINE)]
+        assert (await home.pipeline(asking).ask()).read == [text_of(MINE)]
 
 
 @pytest.mark.parametrize("known", [True, False])
@@ -232,4 +232,4 @@ async def test_recent_passages_do_not_open_the_wall(mode: str) -> None:
     assert OTHER in {passage.metadata["tenant"] for passage in retriever.invoke(QUESTION)}
     home = InLangChain.on("memory", store)
     for _ in range(2):
-        assert (await home.pipeline(retriever).ask(mode)).texts == [text_of(MINE)]
+        assert (await home.pipeline(retriever).ask(mode)).read == [text_of(MINE)]

@@ -263,7 +263,7 @@ async def test_a_retriever_of_some_nodes_leads_to_these_alone(kind: str, mode: s
     await reads(home.pipeline(some(ids), documents), mode)
     originals = home.documents(originals=[Piece(text_of(MINE), about={"tenant": MINE})])
     for one in (documents, originals):
-        (read,) = (await home.pipeline(some([*ids[:3], *ids[4:]]), one).ask(mode)).read
+        (read,) = (await home.pipeline(some([*ids[:3], *ids[4:]]), one).ask(mode)).documents
         assert own[3].get_content() not in read.text
         assert read.label["gaps"]
 

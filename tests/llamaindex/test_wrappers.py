@@ -106,7 +106,7 @@ async def test_leaves_keep_their_places(known: str) -> None:
     if known == "the retriever":
         index = VectorStoreIndex.from_vector_store(store, embed_model=index._embed_model)
     home = InLlamaIndex.on("chroma", index)
-    (read,) = (await home.pipeline(merging(Parts(home, nodes), context)).ask()).read
+    (read,) = (await home.pipeline(merging(Parts(home, nodes), context)).ask()).documents
     assert (read.text.split(), read.label["method"], read.label["gaps"]) == (TEXT.split(), "offsets", [])
 
 
@@ -142,7 +142,7 @@ async def test_what_was_put_together_from_hidden_parts_is_not_read(condition: Ho
         home.pipeline(seen, documents),
         home.pipeline(home.hidden(seen), documents),
     ):
-        (text,) = (await pipeline.ask()).texts
+        (text,) = (await pipeline.ask()).read
         assert "Paragraph 8 of Ash" in text
         assert OTHER not in pipeline.prompts
     await refuses(home.pipeline(home.hidden(seen)))
