@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from random import Random
 
@@ -54,23 +53,6 @@ def test_gaps_are_no_stripped_white_space(splitter: TextSplitter, blank: Callabl
     whole = rebuild(_chunks(splitter, text))
     assert (whole.method, whole.gaps) == ("offsets", ())
     assert whole.text.split() == text.split()
-
-
-@pytest.mark.parametrize("splitter", SPLITTERS.values(), ids=SPLITTERS)
-@pytest.mark.parametrize("blank", BLANKS.values(), ids=BLANKS)
-def test_gaps_are_the_chunks_that_are_missing(splitter: TextSplitter, blank: Callable[[Random], str]) -> None:
-    chunks = _chunks(splitter, _filing(2, blank))
-    longest = max(len(run) for chunk in chunks for run in re.findall(r"\s+", chunk.text))
-    told = []
-    for index in range(1, len(chunks) - 1):
-        left, right = chunks[index - 1], chunks[index + 1]
-        assert left.start is not None
-        assert right.start is not None
-        stretch = (left.start + len(left.text), right.start)
-        if stretch[1] - stretch[0] > 2 * longest + 16:
-            told.append(stretch in rebuild(chunks[:index] + chunks[index + 1 :]).gaps)
-    assert len(told) > 5
-    assert all(told)
 
 
 PARTS = ["The crane was old.", "Tea was served.", "Nobody came."]

@@ -332,12 +332,6 @@ def test_nodes_of_which_the_last_is_missing_or_one_was_changed() -> None:
     assert all(node.get_content() in whole.text for node in nodes)
 
 
-def test_nodes_without_links_stored_twice() -> None:
-    whole = _together(_nodes(include_prev_next_rel=False) + _nodes(include_prev_next_rel=False))
-    assert _squeezed(whole.text) == _squeezed(MINUTES)
-    assert whole.gaps == END
-
-
 CUT_FROM_NODES = {"leaves": _leaves, "two splitters": _pipeline}
 
 

@@ -153,16 +153,6 @@ async def test_sections_are_cited(where: str) -> None:
     assert vote in found.read[best["document"]]
 
 
-@everywhere
-async def test_citations_of_a_cut_document(where: str) -> None:
-    long = "Nothing was said about it. " * 300
-    case = Cited("", UNANSWERABLE, ("104",), None, "What is the price of ice?", (("May", "Tea was served."),))
-    found = await asked(where, case, documents=[Text(f"{long}{MAY}{long}", "May")], max_context_tokens=200)
-    best = found.citations[0]
-    assert best["text"] == found.read[0][best["start"] : best["end"]] == "| Ice, a tonne | 104 |"
-    assert len(found.read[0]) < len(long)
-
-
 @awaited
 async def test_citations_are_found_beside_the_event_loop(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     threads: list[Any] = []

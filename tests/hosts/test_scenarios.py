@@ -203,7 +203,7 @@ def _cuts(longest: int) -> st.SearchStrategy[list[int]]:
     return st.lists(st.integers(0, longest), max_size=12)
 
 
-@examples(200)
+@examples(100)
 @example(scenario=DECLINED, draft=list(range(13)), final=[2], is_chat=False)
 @given(scenario=st.sampled_from(ALL), draft=_cuts(60), final=_cuts(40), is_chat=st.booleans())
 def test_scenario_ends_alike_wherever_it_is_cut(

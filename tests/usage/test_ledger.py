@@ -360,7 +360,7 @@ NINE_ZEROS = Cost(Decimal("0E-9"))
 FREE_STEP = StepUsage(0, 0, cost=NINE_ZEROS)
 
 
-@examples(300)
+@examples(100)
 @example([Entry("failed", Usage(FREE_STEP, None, FREE_STEP, 0, *[NINE_ZEROS] * 3), 1.0, error="TimeoutError")])
 @given(ROWS)
 def test_ledger_read_adds_up(entries: list[Entry]) -> None:

@@ -159,6 +159,7 @@ class PGVectorStoreColumnsCase(PGVectorStoreCase):
     columns: Mapping[str, str] = {"source": "TEXT", "tenant": "TEXT", "start_index": "INTEGER"}
     typed = False
     heavy = True  # the other one is enough before each commit
+    many = 600  # the other one holds more than it is asked for at once
 
 
 class PostgresCase(LlamaIndexCase):
