@@ -27,22 +27,10 @@ def pytest_xdist_auto_num_workers() -> int:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> Generator[None, object, object]:
-    """Make the cases of the matrix only where they are asked for."""
+    """Make the cases of the lane that is asked for, and no others."""
     done = yield
-    if _is_fast(metafunc.config):
-        lanes.leave_out_matrix(metafunc)
+    lanes.choose_cases(metafunc, fast="not matrix" in metafunc.config.option.markexpr)
     return done
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tell the matrices from what is tested before each commit; before `-m` is looked at."""
-    if not _is_fast(config):
-        lanes.mark_matrix(items)
-
-
-def _is_fast(config: pytest.Config) -> bool:
-    return "not matrix" in config.option.markexpr
 
 
 @pytest.hookimpl(wrapper=True)

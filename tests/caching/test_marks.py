@@ -18,7 +18,7 @@ from llama_index.core.schema import Document as LlamaDocument
 import langchain_parts
 import llamaindex_parts
 import own_addresses
-from both_parts import EVERYWHERE, pipeline
+from both_parts import EVERYWHERE, HOSTS, pipeline
 from langchain_selfroute import SelfRouteChain
 from loopback import LoopbackServer
 
@@ -64,8 +64,11 @@ def marked(body: dict[str, Any]) -> list[tuple[str, Any]]:
     return [(block["text"], block["cache_control"]) for block in blocks(body) if "cache_control" in block]
 
 
-@pytest.mark.parametrize("wish", ["5m", "1h", "auto", "off"])
-@pytest.mark.parametrize("where", EVERYWHERE)
+WISHES = [(where, "5m") for where in EVERYWHERE] + [(where, "auto") for where in HOSTS]
+WISHES += [pytest.param(where, wish, marks=pytest.mark.matrix) for where in HOSTS for wish in ("1h", "off")]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("where", "wish"), WISHES)
 async def test_marks_end_with_the_documents(server: LoopbackServer, where: str, wish: str) -> None:
     for question in QUESTIONS:
         llm = own_addresses.model(where, server, "anthropic")

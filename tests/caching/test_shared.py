@@ -129,7 +129,7 @@ def at_once(asked: list[Any], where: str) -> list[str]:
 
 
 @everywhere
-def test_questions_on_one_document_wait_until_the_first_reply_begins(server: LoopbackServer, where: str) -> None:
+def test_questions_wait_for_the_first_reply(server: LoopbackServer, where: str) -> None:
     # A reply whose end takes longer than its beginning.
     slow = Slow(server, Reply(pieces=["It says", " so."], first_delay=0.3, delay=0.1))
     asked = stored(server, where, {"ash.md": f"{text_of('ash.md', 1)}\n\n{LONG}"}, k=1)

@@ -72,22 +72,10 @@ def test_locate(name: str) -> None:
     assert best["score"] > 0.1
 
 
-# The answer as a model would give it, and what stands in the documents that come with the project.
-SHIPPED = {
-    "Osric Pellan, for £180": (
-        "Who retrieved the fog bell, and for how much?",
-        "brought it up on 2 October for £180.",
-    ),
-    "They were engraved L.M.": ("Which two letters were on the christening spoon?", "L.M. engraved on the handle."),
-}
-
-
-@pytest.mark.parametrize("answer", SHIPPED)
-def test_cite_documents_of_the_demo(answer: str) -> None:
-    question, ending = SHIPPED[answer]
+def test_cite_documents_of_the_demo() -> None:
     documents = load_documents()
-    found = cite(question, answer, [*documents.items()])
-    assert found[0]["text"].endswith(ending)
+    found = cite("Who retrieved the fog bell, and for how much?", "Osric Pellan, for £180", [*documents.items()])
+    assert found[0]["text"].endswith("brought it up on 2 October for £180.")
     assert [*documents][found[0]["document"]] == found[0]["source"]
 
 

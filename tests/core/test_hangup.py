@@ -197,26 +197,3 @@ def test_hang_up_beside_another_thread_and_an_error() -> None:
     assert request.ended == "closed"
     leaving.set()
     thread.join()
-
-
-def test_hang_up_through_an_iterator_of_another_kind() -> None:
-    class Reading:
-        def __init__(self, pieces: Generator[str, None, None]) -> None:
-            self.pieces = pieces
-
-        def __iter__(self) -> Reading:
-            return self
-
-        def __next__(self) -> str:
-            return next(self.pieces)
-
-    def pieces(request: Request) -> Generator[str, None, None]:
-        request.itself = reading = Reading(request.pieces())
-        assert vars(reading)
-        yield from (piece for piece in reading)
-
-    request = Request()
-    stream = pieces(request)
-    next(stream)
-    hang_up(stream)
-    assert request.ended == "closed"

@@ -1,4 +1,4 @@
-"""`answerability="structured"`, both frameworks, all eight modes: the same report takes the same route."""
+"""`answerability="structured"` in both frameworks: the same report takes the same route."""
 
 from __future__ import annotations
 
@@ -7,23 +7,12 @@ from typing import Any
 
 import pytest
 
-from both_parts import EVERYWHERE, LANGCHAIN, Outcome, pipeline_for
+from both_parts import EVERYWHERE, LANGCHAIN, pipeline_for
 from llamaindex_parts import ScriptedLLM
-from scenarios import SOME, WHOLE, Scenario
+from scenarios import Scenario
 from selfroute.answerability import declines
 from selfroute.answerability.structured import json_in
 from structured_parts import Calling, Reporting
-
-
-async def outcomes(scenario: Scenario, **fields: Any) -> dict[str, Outcome]:
-    """What a scenario comes to in both frameworks and all modes; LlamaIndex also with models that call no function."""
-    script = {"draft": scenario.draft, "final": scenario.final, **fields}
-    found = {}
-    for where in EVERYWHERE:
-        for kind in (Reporting,) if where in LANGCHAIN else (Calling, ScriptedLLM):
-            one = pipeline_for(where, scenario, llm=kind(**script), answerability="structured")
-            found[f"{kind.__name__} {where}"] = await one.ask()
-    return found
 
 
 def filled(answerable: bool, answer: str | None = "") -> tuple[str]:
@@ -88,35 +77,25 @@ REPORTS = [
     neither("the second declines and says what there is", filled(False, ONLY), answer=ONLY),
     Scenario("nothing is retrieved", None, FOUND, "Ms Okafor.", "long_context", "no_passages"),
 ]
-# A model that fills nothing in is judged by what it writes.
-TEXTS = [scenario for scenario in SOME if scenario.refusal == "unanswerable"]
+IN_TURN = [(scenario, EVERYWHERE[at % 8], at % 3 > 0) for at, scenario in enumerate(REPORTS)]
 
 
-@pytest.mark.parametrize("usage", [True, False], ids=["counted", "estimated"])
-@pytest.mark.parametrize("scenario", [*REPORTS, *TEXTS], ids=str)
-async def test_a_report_ends_alike_in_both_frameworks_and_all_modes(scenario: Scenario, usage: bool) -> None:
-    """It is recorded as a text is, and asked for with the same prompts; it costs what is counted or estimated."""
-    found = await outcomes(scenario, usage=usage)
-    told = found["Reporting langchain invoke"]
-    fields = json.loads(scenario.draft[0] or "") if scenario in REPORTS and scenario.draft else None
-    if fields:
-        text = fields["answer"] if fields["answerable"] and (fields["answer"] or "").strip() else scenario.refusal
-        assert told.decision == declines(text, scenario.refusal).as_dict()
-    steps = ["rag"] * (scenario.draft is not None) + ["long_context"] * (scenario.final is not None)
-    for mode, outcome in found.items():
-        assert outcome.pieces == [scenario.answer], mode  # in one piece
-        assert (outcome.route, outcome.answerable) == (scenario.route, scenario.answerable), mode
-        assert (outcome.decision["declined"], outcome.decision["signal"]) == (scenario.declined, scenario.signal), mode
-        assert scenario.evidence in outcome.decision["evidence"], mode
-        assert outcome.decision == told.decision, mode
-        assert ["long_context" if WHOLE in prompt else "rag" for prompt in outcome.prompts] == steps, mode
-        for prompt, expected in zip(outcome.prompts, told.prompts, strict=True):
-            assert prompt == expected or (mode.startswith("ScriptedLLM") and prompt.startswith(expected)), mode
-        assert outcome.usage["estimated"] is not usage, mode
-        ran = [outcome.usage[step] for step in ("rag", "long_context") if outcome.usage[step]]
-        for counts, prompt in zip(ran, outcome.prompts, strict=True):
-            assert counts["output_tokens"] > 0 or scenario not in REPORTS, mode
-            assert not usage or counts["input_tokens"] == len(prompt.split()), mode
+@pytest.mark.parametrize(("scenario", "where", "counted"), IN_TURN, ids=str)
+async def test_report_ends_as_the_table_says(scenario: Scenario, where: str, counted: bool) -> None:
+    """It is recorded as a text is; it costs what is counted or estimated."""
+    kinds = (Reporting,) if where in LANGCHAIN else (Calling, ScriptedLLM)  # which calls no function
+    for kind in kinds:
+        llm = kind(draft=scenario.draft, final=scenario.final, usage=counted)
+        told = await pipeline_for(where, scenario, llm=llm, answerability="structured").ask()
+        assert told.pieces == [scenario.answer]  # in one piece
+        assert (told.route, told.answerable) == (scenario.route, scenario.answerable)
+        assert (told.decision["declined"], told.decision["signal"]) == (scenario.declined, scenario.signal)
+        assert scenario.evidence in told.decision["evidence"]
+        assert told.steps == ["rag"] * (scenario.draft is not None) + ["long_context"] * (scenario.final is not None)
+        assert told.usage["estimated"] is not counted
+        for step, prompt in zip(told.steps, told.prompts, strict=True):
+            assert told.usage[step]["output_tokens"] > 0
+            assert not counted or told.usage[step]["input_tokens"] == len(prompt.split())
 
 
 @pytest.mark.parametrize("text", ["", "{", "}", "}{", "[]", "{]}", "null", '{"a": }', "{" * 100_000])

@@ -9,11 +9,7 @@ from typing import Any
 
 import cloudpickle
 import pytest
-from langchain_core.documents import Document
-from langchain_core.language_models import FakeListChatModel
-from langchain_core.runnables import RunnableLambda
 
-from langchain_selfroute import SelfRouteChain
 from selfroute.copies import NamesUncopied
 from selfroute.documents.cache import Cache, Recent
 
@@ -49,10 +45,3 @@ def test_deepcopy_names_the_field() -> None:
         copy.deepcopy(whole)
     why = "Whole.client cannot be copied: cannot pickle '_thread.lock' object"
     assert str(refused.value) == f"Whole.inner cannot be copied: {why}"
-
-
-def test_deepcopy_of_a_chain_names_the_field() -> None:
-    llm = FakeListChatModel(responses=["Yes."]).bind(client=threading.Lock())
-    chain = SelfRouteChain(retriever=RunnableLambda(lambda _: []), llm=llm, documents=[Document("May")])
-    with pytest.raises(TypeError, match=r"SelfRouteChain\.llm cannot be copied: cannot pickle '_thread.lock' object"):
-        copy.deepcopy(chain)

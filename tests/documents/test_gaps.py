@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from random import Random
 
@@ -12,8 +11,7 @@ from hypothesis import strategies as st
 from langchain_text_splitters import CharacterTextSplitter, RecursiveCharacterTextSplitter, TextSplitter
 
 from lanes import examples
-from llamaindex_selfroute.stored.nodes import Link, put_together
-from selfroute.documents import Chunk, RebuiltDocument, chunks_of, rebuild
+from selfroute.documents import Chunk, chunks_of, rebuild
 
 WORDS = list("abcdefghijklmnop")
 BLANKS: dict[str, Callable[[Random], str]] = {
@@ -57,31 +55,7 @@ def test_gaps_are_no_stripped_white_space(splitter: TextSplitter, blank: Callabl
     assert whole.text.split() == text.split()
 
 
-@pytest.mark.parametrize("splitter", SPLITTERS.values(), ids=SPLITTERS)
-@pytest.mark.parametrize("blank", BLANKS.values(), ids=BLANKS)
-def test_gaps_are_the_chunks_that_are_missing(splitter: TextSplitter, blank: Callable[[Random], str]) -> None:
-    chunks = _chunks(splitter, _filing(2, blank))
-    longest = max(len(run) for chunk in chunks for run in re.findall(r"\s+", chunk.text))
-    told = []
-    for index in range(1, len(chunks) - 1):
-        left, right = chunks[index - 1], chunks[index + 1]
-        assert left.start is not None
-        assert right.start is not None
-        stretch = (left.start + len(left.text), right.start)
-        if stretch[1] - stretch[0] > 2 * longest + 16:
-            told.append(stretch in rebuild(chunks[:index] + chunks[index + 1 :]).gaps)
-    assert len(told) > 5
-    assert all(told)
-
-
 PARTS = ["The crane was old.", "Tea was served.", "Nobody came."]
-
-
-def test_gaps_are_not_between_linked_nodes() -> None:
-    ids = [None, *"abc", None]
-    links = [Link(str(ids[n + 1]), text, 900 * n, ids[n], ids[n + 2], None) for n, text in enumerate(PARTS)]
-    assert put_together(links) == RebuiltDocument("\n\n".join(PARTS), "offsets", 3)
-    assert put_together([links[0], links[2]]).gaps == ((18, 1_800),)
 
 
 @given(st.integers(0, 10**6), st.sampled_from(sorted(BLANKS)))

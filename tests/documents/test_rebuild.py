@@ -85,13 +85,6 @@ def _holds(chunk: Chunk, index: int) -> bool:
     return chunk.start is not None and chunk.start <= index < chunk.start + len(chunk.text)
 
 
-@given(st.lists(st.text("abé是.", min_size=1, max_size=30), min_size=1, max_size=12), st.integers(1, 4))
-def test_rebuild_of_stripped_white_space(lines: list[str], width: int) -> None:
-    starts = [sum(len(line) + width for line in lines[:index]) for index in range(len(lines))]
-    whole = rebuild([Chunk(line, start) for line, start in zip(lines, starts, strict=True)])
-    assert whole == RebuiltDocument(("\n" if width == 1 else "\n\n").join(lines), "offsets", len(lines))
-
-
 @given(plain_texts.filter(bool), plain_texts, st.data())
 def test_rebuild_of_two_versions(text: str, other: str, data: st.DataObject) -> None:
     """Indexing it again stopped half-way: the chunks of either are half old and half new."""

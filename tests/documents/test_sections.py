@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from itertools import accumulate, pairwise
 
 import pytest
@@ -13,9 +13,7 @@ from hypothesis import strategies as st
 
 from demo_texts import load_documents
 from lanes import examples
-from selfroute.citations import locate
-from selfroute.documents import index
-from selfroute.documents.index import KEPT, SECTION, Index, stems_of
+from selfroute.documents.index import SECTION, Index, stems_of
 from selfroute.documents.sections import _STOP_WORDS, Ranking, Run, best_by_words, ranked
 from selfroute.usage.tokens import count_tokens
 
@@ -191,22 +189,6 @@ def test_ranked_as_by_every_word(question: str) -> None:
         assert found.fill(budget, count_tokens, always=0) == expected.fill(budget, count_tokens, always=0)
 
 
-def test_ranked_looks_words_up_where_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    looked_up = []
-
-    def in_sections(
-        self: Index, stem: str, plainly: Callable[[Index, str], Mapping[int, int]] = Index.in_sections
-    ) -> Mapping[int, int]:
-        looked_up.append(stem)
-        return plainly(self, stem)
-
-    monkeypatch.setattr(Index, "in_sections", in_sections)
-    texts = [f"The line of a document on thing{number}." for number in range(100)]
-    question = " ".join(f"word{number}" for number in range(2_000))
-    assert ranked(f"{question} thing7", texts, []).documents[0] == 7
-    assert len(looked_up) == 1
-
-
 def test_ranked_by_a_long_question() -> None:
     rare, common = (" ".join(f"{kind}{number}." for number in range(300)) for kind in ("rare", "common"))
     texts = ["Tea was served.", f"{common}\n\n{common}\n\n{common}", rare]
@@ -256,39 +238,6 @@ def test_fill_any_budget(
         for number, text in enumerate(texts)
         if text.strip()
     ]
-
-
-def test_fill_counts_little_more_than_it_reads() -> None:
-    text = "\n\n".join(f"Day {number}. {RAIN}".strip() for number in range(1_000))
-    counted: list[str] = []
-
-    def count(text: str) -> int:
-        counted.append(text)
-        return count_tokens(text)
-
-    ranking = ranked("What happened on day 77?", [text], [text[at : at + 1_200] for at in (0, 90_000)])
-    for budget in (500, 4_000, 100_000):
-        counted.clear()
-        runs = ranking.fill(budget, count, always=2)
-        assert sum(map(len, counted)) < 3 * sum(map(len, read(runs, [text])))
-
-    def misjudging(text: str) -> int:
-        counted.append(text)
-        return len(text) if len(text) > 2 * SECTION else 0
-
-    counted.clear()
-    runs = ranked("Who came on day 77?", [text], []).fill(50_000, misjudging, always=0)
-    assert sum(map(misjudging, read(runs, [text]))) <= 50_000
-    assert sum(map(len, counted)) < 12 * len(text)
-
-
-def test_index_of_a_text_that_was_cited(monkeypatch: pytest.MonkeyPatch) -> None:
-    KEPT.clear()
-    kept = KEPT.of(MINUTES)
-    monkeypatch.delattr(index, "Index")
-    assert kept.sections
-    assert ranked("Who retrieved the bell?", [MINUTES], []).documents == [0]
-    assert locate("Who retrieved the bell?", "Osric Pellan", MINUTES)
 
 
 HOSTILE = {

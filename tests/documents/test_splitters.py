@@ -253,14 +253,6 @@ LINES = {
 }
 
 
-@every_splitter
-@pytest.mark.parametrize("text", LINES.values(), ids=LINES)
-def test_splitter_of_a_repetitive_text(split: Split, text: str) -> None:
-    whole, _ = split(text, 100, 20)
-    assert len(_squeezed(whole.text)) > 0.9 * len(_squeezed(text))
-    assert _squeezed(whole.text) == _squeezed(text) or not _is_exact(whole)
-
-
 MINUTES = _prose(7, 20)
 END = ((len(MINUTES), len(MINUTES)),)
 
@@ -338,12 +330,6 @@ def test_nodes_of_which_the_last_is_missing_or_one_was_changed() -> None:
     whole = _together(nodes)
     assert whole.method == "order"
     assert all(node.get_content() in whole.text for node in nodes)
-
-
-def test_nodes_without_links_stored_twice() -> None:
-    whole = _together(_nodes(include_prev_next_rel=False) + _nodes(include_prev_next_rel=False))
-    assert _squeezed(whole.text) == _squeezed(MINUTES)
-    assert whole.gaps == END
 
 
 CUT_FROM_NODES = {"leaves": _leaves, "two splitters": _pipeline}

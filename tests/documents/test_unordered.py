@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from itertools import permutations
 from random import Random
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,9 +14,7 @@ from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from lanes import examples
 from llamaindex_selfroute.stored.nodes import Link, put_together
-from selfroute.documents import RebuiltDocument, chunks_of, rebuild
-from selfroute.documents.access import Access, RetrievedChunk, StoredChunk
-from selfroute.documents.stored import StoredReader
+from selfroute.documents import chunks_of, rebuild
 from selfroute.errors import ConfigurationError
 
 TEXTS = ("The crane was old.", "Tea was served.", "Nobody came.", "It rained.")
@@ -77,48 +74,3 @@ def test_put_together_by_links_or_offsets(links: list[Link], known: bool) -> Non
         else:
             with pytest.raises(ConfigurationError):
                 put_together(mixed, ordered=False)
-
-
-class Shelf(StoredReader[str, str]):
-    """A store of a few chunks, which lists them in no order."""
-
-    order_advice = "number the chunks"
-
-    def __init__(self, *rows: tuple[str, dict[str, Any]], ordered: bool) -> None:
-        super().__init__()
-        self._rows, self._is_ordered = rows, ordered
-
-    @property
-    def _ordered(self) -> bool:
-        return self._is_ordered
-
-    def _access(self, scope: Any) -> Access:
-        return Access(None, (), cached=False, verified=False, declared=True)
-
-    def _source_of(self, passage: str) -> str:
-        return "minutes.txt"
-
-    def _retrieved(self, passage: str) -> RetrievedChunk:
-        return RetrievedChunk(passage, {}, None)
-
-    def _chunks(self, source: Any, limits: Any) -> Iterator[StoredChunk]:
-        return (StoredChunk(str(number), text, metadata) for number, (text, metadata) in enumerate(self._rows))
-
-    def _document(self, source: Any, rebuilt: RebuiltDocument, fields: Mapping[str, Any]) -> str:
-        return rebuilt.text
-
-    def _text_of(self, document: str) -> str:
-        return document
-
-
-def test_reader_names_the_document_without_order() -> None:
-    rows = [(text, {}) for text in TEXTS]
-    with pytest.raises(ConfigurationError, match=r"'minutes\.txt' cannot be put in order.*: number the chunks"):
-        Shelf(*rows, ordered=False)(["It rained."])
-    assert Shelf(*rows, ordered=True)(["It rained."]) == ["\n".join(TEXTS)]
-    numbered = [(text, {"chunk": number}) for number, text in enumerate(TEXTS)]
-    assert Shelf(*numbered[::-1], ordered=False)(["It rained."]) == ["\n".join(TEXTS)]
-    for page in ("iv", "v"), (None, None):
-        rows = [(text, {"start_index": 0, "page": name}) for text, name in zip(TEXTS, page, strict=False)]
-        with pytest.raises(ConfigurationError, match=r"index the document again: number its pages and chunks$"):
-            Shelf(*rows, ordered=False)(["It rained."])

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-import langchain_parts
 import llamaindex_parts
 from both_parts import EVERYWHERE, LANGCHAIN, LLAMAINDEX, Outcome, Pipeline, Text, awaited, everywhere, pipeline
 from llamaindex_selfroute import citation_nodes
@@ -154,16 +153,6 @@ async def test_sections_are_cited(where: str) -> None:
     assert vote in found.read[best["document"]]
 
 
-@everywhere
-async def test_citations_of_a_cut_document(where: str) -> None:
-    long = "Nothing was said about it. " * 300
-    case = Cited("", UNANSWERABLE, ("104",), None, "What is the price of ice?", (("May", "Tea was served."),))
-    found = await asked(where, case, documents=[Text(f"{long}{MAY}{long}", "May")], max_context_tokens=200)
-    best = found.citations[0]
-    assert best["text"] == found.read[0][best["start"] : best["end"]] == "| Ice, a tonne | 104 |"
-    assert len(found.read[0]) < len(long)
-
-
 @awaited
 async def test_citations_are_found_beside_the_event_loop(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     threads: list[Any] = []
@@ -209,13 +198,6 @@ print([name for name in sys.modules if name.startswith("selfroute.citations")])
 """
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
     assert ran.stdout.strip() == "[]"
-
-
-@pytest.mark.parametrize("where", [where for where in LANGCHAIN if where.endswith("stream")])
-async def test_in_a_stream_of_a_chain_they_come_in_the_last_chunk(where: str) -> None:
-    one = asking(where, CASES[1])
-    chunks = await langchain_parts.chunks(one.asked, QUESTION, one.mode)
-    assert [place for place, chunk in enumerate(chunks) if "citations" in chunk] == [len(chunks) - 1]
 
 
 @pytest.mark.parametrize("where", LANGCHAIN)

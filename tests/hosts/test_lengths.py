@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from hosts_documents import HOSTS, MINE, OTHER, house, of
-from llamaindex_selfroute.internals import fixed
 
 
 @pytest.mark.parametrize("host", HOSTS)
@@ -36,12 +35,3 @@ async def test_lengths_are_asked_once_documents_were_read(host: str) -> None:
     assert await times("Unknown?", OTHER) > 0
     assert await times("Known?", MINE) == 0  # another document was read
     assert await times("Known?", OTHER) == 1
-
-
-def test_fixed_retriever_is_not_copied_again_while_it_stays_the_same() -> None:
-    retriever: Any = house("llamaindex memory", of(MINE)).search()
-    first, again = fixed(retriever), fixed(retriever)
-    assert first._node_ids is again._node_ids is not retriever._node_ids
-    gone = retriever._node_ids.pop()
-    assert gone in first._node_ids
-    assert gone not in fixed(retriever)._node_ids

@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 from langchain_core.documents import Document
-from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
-from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.runnables import RunnableLambda
 from langchain_tests.unit_tests import ToolsUnitTests
 from llama_index import core as llamaindex_core
@@ -109,7 +107,7 @@ async def test_lookup_answers_are_no_longer_than_they_may_be(kind: str, awaited:
 
 @both_hosts
 @every_way
-async def test_of_what_does_not_fit_the_part_is_told_that_holds_the_words(kind: str, awaited: bool) -> None:
+async def test_lookup_tells_the_part_that_holds_the_words(kind: str, awaited: bool) -> None:
     home = house(kind, cut(LONG, "report", size=len(LONG)))
     tools = Tools(home, max_tokens=100)
     content, artifact = await tools.use("find", awaited, document="report", words="Which paragraph is about 71?")
@@ -173,7 +171,7 @@ async def test_an_agent_that_looks_for_nothing_is_told_so_and_goes_on(kind: str,
         assert artifact == {"refused": True}
 
 
-def test_a_model_is_told_the_same_of_the_tools_in_both_frameworks() -> None:
+def test_lookup_tools_are_alike_in_both_frameworks() -> None:
     chains, engines = (Tools(house(kind, of(MINE))).made for kind in ("langchain memory", "llamaindex memory"))
     told = [(tool.name, tool.description, tool.get_input_schema().model_json_schema()) for tool in chains]
     assert [(one.name, one.description, one.get_parameters_dict()) for one in (tool.metadata for tool in engines)] == [
@@ -423,31 +421,6 @@ async def test_lookup_lets_an_interrupt_of_langgraph_pass() -> None:
     tools = Tools(home, home.pipeline(RunnableLambda(approved)))
     with pytest.raises(errors.GraphInterrupt):
         await tools.use("search", query=QUESTION)
-
-
-async def test_an_agent_looks_for_itself_and_keeps_what_it_found() -> None:
-    create_agent = pytest.importorskip("langchain.agents").create_agent
-    tools = Tools(house("langchain memory", cut(LONG, "report", size=600)))
-    calls = [
-        ("search", {"query": "the number 7"}),
-        ("find", {"document": "report", "words": "71"}),
-        ("open", {"document": "report", "start": 40}),
-    ]
-    turns = [
-        AIMessage("", tool_calls=[{"name": name, "args": given, "id": str(number)}])
-        for number, (name, given) in enumerate(calls)
-    ]
-
-    class Model(GenericFakeChatModel):
-        def bind_tools(self, tools: Any, **_: Any) -> Any:
-            return self
-
-    model = Model(messages=iter([*turns, AIMessage("Paragraph 71.")]))
-    state = await create_agent(model, tools.made).ainvoke({"messages": [("user", "Where is 71?")]})
-    messages = [message for message in state["messages"] if isinstance(message, ToolMessage)]
-    assert [message.name for message in messages] == ["search", "find", "open"]
-    assert all(message.artifact and message.status == "success" for message in messages)
-    assert state["messages"][-1].text == "Paragraph 71."
 
 
 GIVEN: list[dict[str, Any]] = [{"query": "the number 7"}, {"document": "report", "words": "7"}, {"document": "report"}]

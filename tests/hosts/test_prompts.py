@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from both_parts import Text, each_host, every_model, everywhere, far_apart, pipeline, retriever, template
+from both_parts import Text, each_host, every_model, everywhere, pipeline, template
 from langchain_selfroute import SelfRouteChain
 from llamaindex_selfroute import SelfRouteQueryEngine, SelfRouteSynthesizer
 from scenarios import DOCUMENT_TEXTS, FOUND, QUESTION, WHOLE
@@ -179,10 +179,3 @@ def test_a_prompt_that_would_hide_the_context_is_refused(text: str, step: str, w
 def test_nothing_shows_the_text_of_documents(where: str) -> None:
     one = pipeline(where, documents=[HIDDEN])
     assert not any("secret" in f"{part!r} {part}" for part in (one.asked, one.holder))
-
-
-@far_apart
-async def test_a_retriever_is_asked_once_for_all_steps(where: str) -> None:
-    one = pipeline(where, retriever=retriever(where))
-    await one.ask()
-    assert [getattr(query, "query_str", query) for query in one.queries] == [QUESTION]

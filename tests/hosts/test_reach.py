@@ -10,7 +10,6 @@ from langchain_core.runnables import RunnableLambda
 from llama_index.core import Document as Whole
 
 import one_store
-from both_parts import everywhere
 from langchain_selfroute import SelfRouteChain
 from llamaindex_parts import ListRetriever
 from llamaindex_selfroute import SelfRouteQueryEngine
@@ -62,17 +61,6 @@ def test_numbers_that_make_no_sense_are_refused(framework: str) -> None:
                 ConfigurationError, match=rf"^{name}={number!r}: the draft reads at least one passage, "
             ):
                 pipeline(framework, **{name: number}, **option)
-
-
-@everywhere
-async def test_the_best_two_documents_behind_all_passages_are_read(where: str) -> None:
-    framework, mode = where.split()
-    streams = {"streaming": True} if framework == "llamaindex" and "stream" in mode else {}
-    model = Model()
-    asked = await ask(pipeline(framework, model=model, sections=SECTIONS, **streams), mode=mode)
-    assert (asked.answer, asked.route, len(asked.names), RIGHT in asked.names) == (ANSWER, "long_context", 2, True)
-    assert len(set(found_in(asked))) > 2
-    assert all(TEXTS[name] in model.prompts[-1] for name in asked.names)
 
 
 @pytest.mark.parametrize("kind", ["memory", "chroma", pytest.param("weights", marks=pytest.mark.matrix)])

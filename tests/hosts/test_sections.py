@@ -192,22 +192,6 @@ async def test_sections_fit_a_window_that_is_smaller_than_their_budget(where: st
     assert count_tokens(found.calls[1].prompt) < 1_200 - 200  # with room for the reply
 
 
-@everywhere
-async def test_sections_without_passages(where: str) -> None:
-    found = await read(where, (), **LOOKS)
-    check_places(found)
-    assert (found.steps, found.decision["signal"]) == (["sections"], "no_passages")
-    assert any(VOTE in text for text in found.read)
-
-
-@far_apart
-@every_source
-async def test_sections_of_a_quoted_passage(source: str, where: str) -> None:
-    texts = {"april": f"{passages_of([IN_JUNE], TEXTS)[0].text}\n\n{MAY}", "june": JUNE}
-    found = await read(where, [IN_JUNE], texts=texts, source=source, **LOOKS)
-    check_within(found, IN_JUNE)
-
-
 @far_apart
 @pytest.mark.parametrize("end", [2_000, 2_400])
 async def test_sections_that_are_no_more_than_the_passages_are_skipped(end: int, where: str) -> None:
@@ -256,7 +240,7 @@ async def test_start_auto_reads_documents_at_once(name: str, source: str, where:
 
 
 @far_apart
-async def test_where_even_few_sections_are_too_long_the_documents_are_read(where: str) -> None:
+async def test_sections_that_are_always_too_long(where: str) -> None:
     refused = {"sections": [TOO_LONG] * 9}
     found = await read(where, **LOOKS, failures=refused, final=LOOKED)
     assert (found.route, found.answer) == ("long_context", SAID)

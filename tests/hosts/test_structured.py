@@ -19,7 +19,7 @@ import langchain_parts
 import llamaindex_parts
 import loopback
 from both_parts import Pipeline, retriever
-from hosts_parts import STREAMS, cases, wheres
+from hosts_parts import MODES, STREAMS, drawn, wheres
 from hosts_wires import KEY, asked_in
 from loopback import LoopbackServer, Reply, Request
 from scenarios import WHOLE
@@ -165,8 +165,7 @@ UNMINDFUL = {
 }
 
 
-@pytest.mark.parametrize("where", [*cases([*CLIENTS]), *cases([*INSIDE], ["whole", "awhole"])])
-@pytest.mark.parametrize("name", UNMINDFUL)
+@drawn([*UNMINDFUL], [f"{client} {mode}" for client in (*CLIENTS, *INSIDE) for mode in MODES])
 def test_reply_without_schema_is_judged_as_text(server: LoopbackServer, where: str, name: str) -> None:
     text, answer, signal = UNMINDFUL[name]
     server.answer = lambda request: fills_in(request) if WHOLE in request.prompt else text

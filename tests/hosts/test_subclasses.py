@@ -52,27 +52,11 @@ def subclasses(where: str) -> dict[str, Any]:
             await asyncio.sleep(0)
             return _redacted(await asyncio.to_thread(super().__call__, *given))
 
-    class RedactingEventually(package.StoredDocuments):  # type: ignore[misc,name-defined]
-        """Not a coroutine function, but what it returns is to be awaited."""
-
-        def __call__(self, *given: Any) -> Any:
-            return self._later(*given)
-
-        async def _later(self, *given: Any) -> Any:
-            await asyncio.sleep(0)
-            return _redacted(super().__call__(*given))
-
     class Refusing(package.StoredDocuments):  # type: ignore[misc,name-defined]
         def __call__(self, *given: Any) -> Any:
             raise PermissionError("north")  # noqa: EM101
 
-    kinds = {
-        "plain": package.StoredDocuments,
-        "sync": Redacting,
-        "async": RedactingLater,
-        "returns": RedactingEventually,
-    }
-    return {**kinds, "refuses": Refusing}
+    return {"plain": package.StoredDocuments, "sync": Redacting, "async": RedactingLater, "refuses": Refusing}
 
 
 def texts_of(owner: str) -> list[str]:
@@ -100,7 +84,7 @@ def over(where: str, kind: str, store: str = "", *, own: bool = False, **fields:
 CASES = [
     (where, kind, store)
     for where in EVERYWHERE
-    for kind in ("sync", "async", "returns")
+    for kind in ("sync", "async")
     for store in (KINDS if is_langchain(where) else STORES)
     if kind == "sync" or not (is_langchain(where) and where in SYNC)
 ]
@@ -133,10 +117,9 @@ async def test_nothing_is_counted_behind_the_back_of_a_subclass(where: str, kind
 
 
 @pytest.mark.parametrize("where", [where for where in LANGCHAIN if where in SYNC])
-@pytest.mark.parametrize("kind", ["async", "returns"])
-async def test_an_async_subclass_says_so_where_nothing_can_be_awaited(kind: str, where: str) -> None:
+async def test_an_async_subclass_says_so_where_nothing_can_be_awaited(where: str) -> None:
     with pytest.raises(ReplyError, match="ainvoke or astream"):
-        await over(where, kind).ask()
+        await over(where, "async").ask()
 
 
 def test_a_scope_ends_with_the_call_and_is_that_of_one_reader() -> None:

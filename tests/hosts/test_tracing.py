@@ -30,7 +30,7 @@ ANSWER = ("Ms", " Okafor", " took", " the", " chair", ".")
 
 @every_model
 @pytest.mark.parametrize("scenario", [PLAIN, DECLINED, NOTHING_RETRIEVED], ids=str)
-async def test_the_decision_is_announced_once_and_before_anything_is_read(scenario: Scenario, where: str) -> None:
+async def test_decision_is_announced_once_and_in_time(scenario: Scenario, where: str) -> None:
     known: list[tuple[str, int]] = []
 
     def noting(what: str, result: Any) -> Any:

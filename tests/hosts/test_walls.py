@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 from langchain_core.documents import Document as LangChainDocument
-from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 from llama_index.core import Document as LlamaIndexDocument
 from llama_index.core.llms import MockLLM
 from llama_index.core.retrievers import QueryFusionRetriever
@@ -40,6 +39,7 @@ from hosts_documents import (
     cut,
     house,
     in_both,
+    in_turn,
     no_leak,
     of,
     reads,
@@ -52,6 +52,8 @@ from hosts_documents import (
 from langchain_stores import text_of
 
 every_mode = pytest.mark.parametrize("mode", MODES)
+everywhere = in_turn(KINDS)
+everywhere_known = in_turn(["memory", "chroma"])
 both_modes = pytest.mark.parametrize("mode", FAR_APART)
 kinds = pytest.mark.parametrize("kind", ["memory", "chroma"])
 every_kind = pytest.mark.parametrize("kind", KINDS)
@@ -116,7 +118,7 @@ async def test_where_nothing_is_hidden_both_are_read(kind: str) -> None:
     empty = [home.search(NOTHING_HIDDEN, k=18)] if takes_empty else []
     for documents in (home.documents(), home.documents(NOTHING_HIDDEN)):
         for retriever in (home.search(k=18), home.hidden(home.search(k=18)), *empty):
-            (text,) = (await home.pipeline(retriever, documents).ask()).texts
+            (text,) = (await home.pipeline(retriever, documents).ask()).read
             assert all(part in text for part in BOTH)
 
 
@@ -149,8 +151,7 @@ async def test_a_filter_of_any_shape_holds(host: str, name: str, kind: str) -> N
     await reads(home.built(own))
 
 
-@both_modes
-@every_kind
+@everywhere
 @pytest.mark.parametrize("filters", [(ITS_OWN, THEIRS), (THEIRS, ITS_OWN)])
 async def test_filters_that_exclude_each_other_let_nothing_through(filters: Any, kind: str, mode: str) -> None:
     pipeline = shared(kind).pipeline(shared(kind).search(filters[0]), shared(kind).documents(filters[1]))
@@ -159,17 +160,16 @@ async def test_filters_that_exclude_each_other_let_nothing_through(filters: Any,
     assert pipeline.model.steps == ["rag"]
 
 
-@both_modes
-@every_kind
+@everywhere
 async def test_wall_lets_a_part_through(kind: str, mode: str) -> None:
     pieces = [replace(one, about={"secret": int(n in (3, 4))}) for n, one in enumerate(cut(text_of(MINE)))]
     home, openly = house(kind, pieces), Holds("secret", 0)
     originals = home.documents(originals=[Piece(text_of(MINE))])
     for pipeline in (home.built(openly), home.pipeline(home.search(openly), originals)):
-        (document,) = (await pipeline.ask(mode)).read
+        (document,) = (await pipeline.ask(mode)).documents
         assert all(hidden not in pipeline.prompts for hidden in ("Paragraph 3", "Paragraph 4"))
         assert document.label == whole(7, gaps=[[pieces[3].start - 2, pieces[5].start]])
-    (document,) = (await home.pipeline(home.search(), originals).ask(mode)).read
+    (document,) = (await home.pipeline(home.search(), originals).ask(mode)).documents
     assert document.label == ORIGINAL
 
 
@@ -184,28 +184,11 @@ async def test_what_cannot_be_seen_is_refused_where_names_are_shared(kind: str, 
         await refuses(pipeline, mode, "in tenant")
 
 
-@every_mode
-@every_kind
-async def test_unseen_wall_with_like_chunks(kind: str, mode: str) -> None:
-    await reads(_hidden(apart(kind)), mode)
-
-
-CALLED: dict[str, Callable[[Any], Any]] = {
-    "a function": lambda documents: lambda *given: [*documents(*given)],
-    "a method": lambda documents: documents.__call__,
-    "a runnable": RunnableLambda,
-    "a sequence": lambda documents: RunnablePassthrough() | documents,
-}
-
-
-@both_modes
-@pytest.mark.parametrize(
-    ("kind", "name"),
-    [(kind, name) for kind in KINDS for name in CALLED if kind.startswith("langchain") or name == "a function"],
-)
-async def test_wall_of_documents_called_by_others(kind: str, name: str, mode: str) -> None:
+@everywhere
+async def test_wall_of_documents_called_by_others(kind: str, mode: str) -> None:
     def around(home: Any, *condition: Any) -> Pipeline:
-        pipeline: Pipeline = home.pipeline(home.search(ITS_OWN), CALLED[name](home.documents(*condition)))
+        documents = home.documents(*condition)
+        pipeline: Pipeline = home.pipeline(home.search(ITS_OWN), lambda *given: [*documents(*given)])
         return pipeline
 
     await refuses(around(shared(kind)), mode)
@@ -217,7 +200,7 @@ async def test_wall_of_documents_called_by_others(kind: str, name: str, mode: st
 async def test_unseen_wall_opens_no_cache(kind: str) -> None:
     home = shared(kind)
     documents = home.documents()
-    (document,) = (await home.pipeline(home.search(), documents).ask()).read
+    (document,) = (await home.pipeline(home.search(), documents).ask()).documents
     assert document.label["chunks"] == 18  # of both tenants, and kept
     for owner in (MINE, OTHER, MINE):
         await reads(home.pipeline(home.search(Holds("tenant", owner)), documents), owner=owner)
@@ -237,8 +220,7 @@ LESS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 }
 
 
-@both_modes
-@kinds
+@everywhere_known
 @in_both("name", LESS)
 async def test_a_chunk_that_is_not_like_a_passage_may_be_hidden(host: str, name: str, kind: str, mode: str) -> None:
     mine, theirs = (cut(text_of(who), **about) for who, about in zip((MINE, OTHER), LESS[name], strict=True))
@@ -256,14 +238,7 @@ async def test_the_place_of_a_chunk_hides_nothing(kind: str, key: str) -> None:
     if key == "header_path" and home.host == "langchain":  # of LlamaIndex's splitters
         await refuses(pipeline, match="in header_path")
     else:
-        assert (await pipeline.ask()).texts[0].split() == text_of(MINE).split()
-
-
-@every_kind
-async def test_passages_of_both_sides_vouch_for_both(kind: str) -> None:
-    home = shared(kind)
-    (text,) = (await home.pipeline(home.returning(home.found(home.search(k=18)))).ask()).texts
-    assert all(part in text for part in BOTH)
+        assert (await pipeline.ask()).read[0].split() == text_of(MINE).split()
 
 
 # A store for each tenant
@@ -273,8 +248,7 @@ def _two(kind: str, *, named: bool = False, **more: Any) -> list[Any]:
     return [house(kind, cut(text_of(who), **({"tenant": who} if named else {}), **more)) for who in (MINE, OTHER)]
 
 
-@both_modes
-@every_kind
+@everywhere
 @pytest.mark.parametrize("named", [True, False])
 async def test_another_store_than_the_retrievers_is_not_read(kind: str, named: bool, mode: str) -> None:
     mine, other = _two(kind, named=named)
@@ -285,19 +259,17 @@ async def test_another_store_than_the_retrievers_is_not_read(kind: str, named: b
             await refuses(other.pipeline(retriever, documents), mode)
 
 
-@both_modes
-@pytest.mark.parametrize("kind", [*KINDS, *FETCHED])
+@in_turn([*KINDS, *FETCHED])
 async def test_wall_that_is_declared_fits_one_store(kind: str, mode: str) -> None:
     mine, other = _two(kind, level="open")
     for condition in (NOTHING_HIDDEN, None if kind in FETCHED else Holds("level", "open")):
         documents = other.documents(condition)
-        assert (await other.pipeline(other.search(), documents).ask(mode)).texts == [text_of(OTHER)]
+        assert (await other.pipeline(other.search(), documents).ask(mode)).read == [text_of(OTHER)]
         for _ in range(2):
             await refuses(other.pipeline(mine.search(), documents), mode, "does not hold")
 
 
-@both_modes
-@every_kind
+@everywhere
 async def test_one_passage_of_another_store_is_enough_to_see_that(kind: str, mode: str) -> None:
     preamble = "All doors are shut at nine.\n\n"
     mine, other = (house(kind, cut(preamble + text_of(owner), size=30)) for owner in (MINE, OTHER))
@@ -305,8 +277,7 @@ async def test_one_passage_of_another_store_is_enough_to_see_that(kind: str, mod
     await refuses(other.pipeline(mine.search(k=30), documents), mode, "does not hold")
 
 
-@both_modes
-@every_kind
+@everywhere
 async def test_passage_from_elsewhere_does_not_vouch(kind: str, mode: str) -> None:
     home = shared(kind)
     foreign = home.passage(Piece("Nobody knows me.", about={"tenant": OTHER}, id="x"))
@@ -321,12 +292,11 @@ async def test_two_objects_over_one_collection_are_one_store(kind: str, mode: st
     home = shared(kind)
     same = home.again()
     await reads(home.pipeline(home.search(ITS_OWN), same.documents()), mode)
-    (document,) = (await home.pipeline(home.search(k=1), same.documents()).ask(mode)).read
+    (document,) = (await home.pipeline(home.search(k=1), same.documents()).ask(mode)).documents
     assert document.label["chunks"] == 18
 
 
-@both_modes
-@every_kind
+@everywhere
 async def test_the_same_ids_and_metadata_in_another_store_vouch_for_it(kind: str, mode: str) -> None:
     """A search index of another kind beside the store that is read."""
     pieces = [replace(one, id=f"chunk {n}") for n, one in enumerate(of(MINE))]
@@ -334,16 +304,7 @@ async def test_the_same_ids_and_metadata_in_another_store_vouch_for_it(kind: str
     await reads(home.pipeline(index.search()), mode)
 
 
-@both_modes
-@every_kind
-async def test_store_that_says_more_of_chunks(kind: str, mode: str) -> None:
-    index, home = house(f"{kind.split(maxsplit=1)[0]} memory", cut(text_of(MINE))), house(kind, of(MINE))
-    await refuses(home.pipeline(index.search()), mode, "in tenant")
-    await reads(home.pipeline(index.search(), home.documents(NOTHING_HIDDEN)), mode)
-
-
-@both_modes
-@every_kind
+@everywhere
 async def test_passages_in_other_words(kind: str, mode: str) -> None:
     home = shared(kind)
     reworded = home.returning([home.passage(Piece(f"In short, {n}.", about={"tenant": MINE})) for n in range(3)])
@@ -351,8 +312,7 @@ async def test_passages_in_other_words(kind: str, mode: str) -> None:
     await reads(home.pipeline(reworded, home.documents(ITS_OWN)), mode)
 
 
-@both_modes
-@every_kind
+@everywhere
 @pytest.mark.parametrize("text", ["", " \n", "\0", "\u200b", "* * *"])
 async def test_a_passage_without_text_vouches_for_nothing(kind: str, text: str, mode: str) -> None:
     home = house(kind, of(OTHER))
@@ -363,8 +323,7 @@ async def test_a_passage_without_text_vouches_for_nothing(kind: str, text: str, 
 # Originals
 
 
-@both_modes
-@pytest.mark.parametrize("kind", [*KINDS, *FETCHED])
+@in_turn([*KINDS, *FETCHED])
 async def test_original_that_holds_what_is_hidden_is_not_used(kind: str, mode: str) -> None:
     home, originals = shared(kind), [Piece(text_of(OTHER), about={"tenant": MINE})]
     declared = home.documents(ITS_OWN, originals=originals)
@@ -378,8 +337,7 @@ async def test_original_that_holds_what_is_hidden_is_not_used(kind: str, mode: s
         await refuses(_hidden(home, home.documents(originals=originals)), mode)
 
 
-@both_modes
-@every_kind
+@everywhere
 async def test_an_original_of_which_nothing_is_hidden_is_used(kind: str, mode: str) -> None:
     home, originals = apart(kind), [Piece("The original.", "ash.md", about={"tenant": MINE})]
     for documents, retriever in (
@@ -387,13 +345,12 @@ async def test_an_original_of_which_nothing_is_hidden_is_used(kind: str, mode: s
         (home.documents(ITS_OWN, originals=originals), home.hidden(home.search(ITS_OWN))),
         (home.documents(originals=originals), home.hidden(home.search(ITS_OWN))),
     ):
-        (document,) = (await home.pipeline(retriever, documents).ask(mode)).read
+        (document,) = (await home.pipeline(retriever, documents).ask(mode)).documents
         assert (document.text, document.label) == ("The original.", ORIGINAL)
 
 
-@both_modes
-@every_kind
-async def test_an_original_without_a_chunk_that_can_be_seen_is_not_used(kind: str, mode: str) -> None:
+@everywhere
+async def test_original_without_a_visible_chunk_is_not_used(kind: str, mode: str) -> None:
     home, originals = shared(kind), [Piece(text_of(OTHER), "lost", about={"tenant": MINE})]
     lost = home.returning([home.passage(Piece("A leaf.", "lost", about={"tenant": MINE}))])
     for documents in (home.documents(originals=originals), home.documents(ITS_OWN, originals=originals)):
@@ -419,11 +376,11 @@ async def test_each_filter_has_a_text_of_its_own_in_the_cache(kind: str, mode: s
 async def test_a_chunk_that_goes_to_the_other_side_is_noticed(kind: str, mode: str) -> None:
     home = house(kind, of(MINE))
     pipeline = home.built(ITS_OWN, k=3)
-    assert (await pipeline.ask(mode)).read[0].label["chunks"] == 9
+    assert (await pipeline.ask(mode)).documents[0].label["chunks"] == 9
     away = next(n for n, one in enumerate(of(MINE)) if one.text not in pipeline.model.calls[0].prompt)
     home.collection.update(ids=[home.ids[away]], metadatas=[{"tenant": OTHER}])
     pipeline.model.calls.clear()
-    (document,) = (await pipeline.ask(mode)).read
+    (document,) = (await pipeline.ask(mode)).documents
     assert of(MINE)[away].text not in pipeline.prompts
     assert document.label["chunks"] == 8
 
@@ -443,7 +400,7 @@ async def test_two_tenants_at_once_do_not_meet(kind: str, way: str) -> None:
         answers = await asyncio.gather(
             *(pipelines[owner].ask(mode) for owner, mode in zip(tenants, modes, strict=True))
         )
-    assert [one.texts for one in answers] == [[text_of(owner)] for owner in tenants]
+    assert [one.read for one in answers] == [[text_of(owner)] for owner in tenants]
     assert OTHER not in pipelines[MINE].prompts
     assert MINE not in pipelines[OTHER].prompts
 
@@ -451,8 +408,7 @@ async def test_two_tenants_at_once_do_not_meet(kind: str, way: str) -> None:
 # What a user's own code returns
 
 
-@both_modes
-@pytest.mark.parametrize("kind", ["langchain memory", "langchain chroma", "llamaindex memory", "llamaindex chroma"])
+@in_turn(["langchain memory", "langchain chroma", "llamaindex memory", "llamaindex chroma"])
 async def test_what_fetch_returns_is_held_against_the_filter(kind: str, mode: str) -> None:
     home = house(kind, two_tenants())
     untold = Piece(f"{OTHER} of nobody", about={"level": 1})
@@ -472,8 +428,7 @@ def _whole_of(home: Any, owner: str, **about: Any) -> Any:
     return LlamaIndexDocument(text=text_of(owner), id_="handbook", metadata=about)
 
 
-@both_modes
-@pytest.mark.parametrize("kind", ["langchain memory", "langchain chroma", "llamaindex memory", "llamaindex chroma"])
+@in_turn(["langchain memory", "langchain chroma", "llamaindex memory", "llamaindex chroma"])
 async def test_what_a_callable_returns_is_held_against_the_filter(kind: str, mode: str) -> None:
     home = house(kind, two_tenants())
     mine, theirs = _whole_of(home, MINE, tenant=MINE), _whole_of(home, OTHER, tenant=OTHER)
@@ -485,7 +440,7 @@ async def test_what_a_callable_returns_is_held_against_the_filter(kind: str, mod
             pipeline = home.pipeline(home.search(ITS_OWN), source)
             with no_leak(pipeline):
                 answered = await pipeline.ask(mode)
-            assert answered.texts == texts
+            assert answered.read == texts
             assert answered.answerable is bool(texts)
 
 
@@ -503,7 +458,7 @@ async def test_callable_behind_a_filter_of_another_kind(
     store = Own(home.embedding)
     retriever = store.as_retriever(search_kwargs={"filter": {"tenant": "as this store writes it"}})
     whole = [_whole_of(home, MINE)]
-    assert (await home.pipeline(retriever, lambda _: whole).ask()).texts == [text_of(MINE)]
+    assert (await home.pipeline(retriever, lambda _: whole).ask()).read == [text_of(MINE)]
     await home.pipeline(home.search(ITS_OWN), lambda _: [*whole, _whole_of(home, OTHER, tenant=OTHER)]).ask()
     assert "hides 1 of the documents" in caplog.text
 
@@ -529,7 +484,7 @@ async def test_callable_behind_several_searches() -> None:
     whole = [LlamaIndexDocument(text=text_of(owner), metadata={"tenant": owner}) for owner in (MINE, OTHER, "Cedar")]
     pipeline = home.pipeline(fused, lambda *_: whole)
     with no_leak(pipeline):
-        assert (await pipeline.ask()).texts == [text_of(MINE), text_of("Cedar")]
+        assert (await pipeline.ask()).read == [text_of(MINE), text_of("Cedar")]
 
 
 @pytest.mark.parametrize("kind", ["langchain memory", "llamaindex memory"])
@@ -543,7 +498,7 @@ async def test_what_a_callable_says_oddly_is_refused(kind: str) -> None:
         odd.pop(1)  # to Python, True is 1
         pipeline = home.pipeline(retriever, lambda *_: odd)
     with no_leak(pipeline):
-        assert (await pipeline.ask()).texts == []
+        assert (await pipeline.ask()).read == []
 
 
 def _awaited(returned: Any) -> Any:

@@ -32,8 +32,10 @@ from selfroute.policies import Case
 
 OF: dict[str, ModuleType] = dict(zip(HOSTS, (langchain_wrappers, llamaindex_wrappers), strict=True))
 every_mode = pytest.mark.parametrize("mode", MODES)
+everywhere = pytest.mark.parametrize(
+    ("kind", "mode"), [("memory", "sync"), ("chroma", "async"), ("chroma", "stream"), ("memory", "astream")]
+)
 both_modes = pytest.mark.parametrize("mode", FAR_APART)
-kinds = pytest.mark.parametrize("kind", ["memory", "chroma"])
 every_change = pytest.mark.parametrize(
     ("host", "change"), [(host, name) for host in HOSTS for name in OF[host].CHANGES]
 )
@@ -57,8 +59,7 @@ def _pipeline(home: Any, retriever: Any, change: Callable[[], None] = lambda: No
     return pipeline
 
 
-@every_mode
-@kinds
+@everywhere
 @pytest.mark.parametrize(
     ("host", "around", "change"),
     [(host, around, change) for host in HOSTS for around in OF[host].AROUND for change in OF[host].CHANGES],
@@ -68,7 +69,7 @@ async def test_change_while_the_draft_runs(host: str, around: str, change: str, 
     pipeline = _pipeline(home, OF[host].AROUND[around](home, search), lambda: OF[host].CHANGES[change](home, search))
     with no_leak(pipeline):
         answered = await pipeline.ask(mode)
-    assert answered.texts == [text_of(MINE)]
+    assert answered.read == [text_of(MINE)]
     await pipeline.ask(mode)  # the next question has the new wall
     assert OTHER in pipeline.prompts
 
@@ -81,7 +82,7 @@ async def test_change_while_it_searches(host: str, change: str, mode: str) -> No
     pipeline = _pipeline(home, search)
     with no_leak(pipeline):
         answered = await pipeline.ask(mode)
-    assert answered.texts == [text_of(MINE)]
+    assert answered.read == [text_of(MINE)]
 
 
 @both_modes
@@ -98,7 +99,7 @@ async def test_sections_and_a_policy_stay_behind_the_same_wall(host: str, change
     with no_leak(pipeline):
         answered = await pipeline.ask(mode)
     assert OTHER not in "".join(map(repr, seen))
-    assert (answered.route, len(pipeline.model.calls), answered.texts) == ("sections", 2, [text_of(MINE)])
+    assert (answered.route, len(pipeline.model.calls), answered.read) == ("sections", 2, [text_of(MINE)])
 
 
 @both_modes
@@ -116,7 +117,7 @@ async def test_change_of_a_declared_filter(host: str, how: str, mode: str) -> No
 
     pipeline = _pipeline(home, home.hidden(home.search(Holds("tenant", [MINE], "in"))), change, documents=documents)
     with no_leak(pipeline):
-        assert (await pipeline.ask(mode)).texts == [text_of(MINE)]
+        assert (await pipeline.ask(mode)).read == [text_of(MINE)]
 
 
 # Parts that are known by what they are
@@ -125,8 +126,7 @@ every_part = pytest.mark.parametrize(("host", "name"), [(host, name) for host in
 DROPPED = "lifts 25 crates"
 
 
-@every_mode
-@kinds
+@everywhere
 @every_part
 async def test_unknown_part_that_drops_is_refused(host: str, name: str, kind: str, mode: str) -> None:
     """Even if its metadata are those of the others."""
@@ -138,7 +138,7 @@ async def test_unknown_part_that_drops_is_refused(host: str, name: str, kind: st
     wall = await pipeline.check(mode)
     assert wall.ok is False
     declared = _pipeline(home, retriever, documents=home.documents(NOTHING_HIDDEN), **fields)
-    assert (await declared.ask(mode)).texts == [text_of(MINE)]
+    assert (await declared.ask(mode)).read == [text_of(MINE)]
 
 
 @both_modes
@@ -148,7 +148,7 @@ async def test_unknown_part_that_drops_is_refused(host: str, name: str, kind: st
 async def test_unknown_part_that_drops_others(host: str, name: str, mode: str) -> None:
     home = house(f"{host} chroma", [*of(MINE), *of("Cedar", "other", tenant=MINE)])
     retriever, fields = OF[host].DROPPING[name](home, "Cedar")
-    assert (await _pipeline(home, retriever, **fields).ask(mode)).texts[0] == text_of(MINE)
+    assert (await _pipeline(home, retriever, **fields).ask(mode)).read[0] == text_of(MINE)
 
 
 @both_modes
@@ -160,4 +160,4 @@ async def test_what_a_known_part_drops_hides_nothing(host: str, name: str, mode:
     wall = await pipeline.check(mode)
     assert (wall.ok, pipeline.model.calls) == (True, [])
     assert "no filter hides any chunk" in wall.message
-    assert (await pipeline.ask(mode)).texts == [text_of(MINE)]
+    assert (await pipeline.ask(mode)).read == [text_of(MINE)]

@@ -10,7 +10,6 @@ import pytest
 from langchain_core.exceptions import ContextOverflowError
 from langchain_core.messages import AIMessage, HumanMessage
 from llama_index.core.constants import DEFAULT_CONTEXT_WINDOW
-from llama_index.core.schema import MetadataMode
 from pydantic import Field
 
 import langchain_parts
@@ -102,13 +101,6 @@ def test_a_prompt_that_is_too_long_is_sent_once_more_with_less(where: str, error
 
 
 @everywhere
-@pytest.mark.parametrize("name", ["vllm", "in words"])
-def test_the_limit_that_the_error_names_is_kept(where: str, name: str) -> None:
-    (read,) = long(where, failures={"long_context": [TOO_LONG[name]]}).now().read
-    assert 200 <= words(read) <= 400
-
-
-@everywhere
 @refused
 def test_less_is_sent_until_it_fits_at_most_half_each_time(where: str, error: Exception) -> None:
     hardly_less = ValueError("prompt is too long: 640 tokens > 600 maximum")
@@ -143,7 +135,7 @@ def test_too_long_without_help_is_raised(where: str, name: str) -> None:
 
 
 @wheres(modes=STREAMS)
-def test_too_long_is_tried_again_while_the_reply_is_held_back_alone(where: str) -> None:
+def test_too_long_after_the_first_text(where: str) -> None:
     said = ("Ms", " Okafor", " took", " the", " chair", ".", *(f" word{n}" for n in range(20)))
     final = model(where, final=said, breaks_after=15, breaks_with=again())
     with pytest.raises(BadRequestError):
@@ -169,7 +161,7 @@ def check_first(told: Outcome, at_least: int, at_most: int) -> None:
 
 @everywhere
 @refused
-def test_passages_that_are_too_long_are_sent_again_without_the_last(where: str, error: Exception) -> None:
+def test_passages_that_are_too_long(where: str, error: Exception) -> None:
     one = long(where, passages=MANY, failures={"rag": [met(where, error)]}, draft=FINAL)
     check_first(one.now(), 20, 70)
     assert one.model.steps == ["rag", "rag"]
@@ -180,7 +172,7 @@ def test_passages_that_are_too_long_are_sent_again_without_the_last(where: str, 
 
 
 @everywhere
-def test_passages_are_read_as_far_as_the_window_goes_the_best_first(where: str) -> None:
+def test_passages_fill_the_window(where: str) -> None:
     check_first(told := long(where, passages=MANY, draft=FINAL, window=500).now(), 9, 59)
     (prompt,) = told.prompts
     assert ("page: 8" in prompt) is where.startswith("llamaindex")  # what a node shows beside its text counts
@@ -253,21 +245,6 @@ def test_label_is_kept_out_of_prompts(where: str) -> None:
         assert not any(word in told.prompts[-1] for word in ("selfroute", "method", "offsets", "trimmed"))
 
 
-@pytest.mark.parametrize("fields", [{}, {"max_context_tokens": 100}])
-@pytest.mark.parametrize("by", ["list", "callable"])
-def test_llama_index_s_label_is_kept_out_of_embeddings_too(by: str, fields: dict[str, Any]) -> None:
-    labelled = a_document("llamaindex", selfroute={"method": "offsets", "trimmed": False})
-    one = long("llamaindex whole", documents=[labelled] if by == "list" else lambda *_: [labelled], **fields)
-    told = one.now()
-    (read,) = told.sources
-    for text in (
-        *(read.node.get_content(metadata_mode=mode) for mode in (MetadataMode.LLM, MetadataMode.EMBED)),
-        told.prompts[-1],
-    ):
-        assert "source: May" in text
-        assert not any(word in text for word in ("selfroute", "method", "offsets", "trimmed"))
-
-
 @everywhere
 def test_a_budget_for_nothing_asks_no_model(where: str) -> None:
     one = long(where, documents=["\N{CRAB}" * 9], max_context_tokens=1, final=None)  # each takes more than a token
@@ -276,7 +253,7 @@ def test_a_budget_for_nothing_asks_no_model(where: str) -> None:
 
 
 @everywhere
-def test_budget_goes_before_the_window_and_each_model_has_its_own(where: str) -> None:
+def test_budget_goes_before_the_window(where: str) -> None:
     (read,) = long(where, long_context_llm=model(where, final=FINAL, window=128_000), max_context_tokens=50).now().read
     assert words(read) <= 50
     (read,) = long(where, max_context_tokens=100).now().read
@@ -373,7 +350,7 @@ def test_a_prompt_that_the_provider_has_cut_is_said_so(where: str, caplog: pytes
 
 
 @everywhere
-def test_a_prompt_that_was_read_from_a_cache_is_not_taken_for_cut(where: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_prompt_from_a_cache_is_not_taken_for_cut(where: str, caplog: pytest.LogCaptureFixture) -> None:
     told = long(where, documents=[a_document(where, 4000)], usage=True).now()  # half of it comes from the cache
     assert told.usage["long_context"]["cached_tokens"] > 1000
     assert not (told.labels[0] or {}).get("trimmed")
@@ -402,7 +379,7 @@ def test_text_of_another_script_is_fitted_by_halving(where: str, window: int | N
 
 @everywhere
 @pytest.mark.parametrize("limit", [{}, {"max_context_tokens": 2000}], ids=["window", "budget"])
-def test_how_the_provider_counts_is_learned_for_the_next_question(where: str, limit: dict[str, int]) -> None:
+def test_window_learns_how_the_provider_counts(where: str, limit: dict[str, int]) -> None:
     """A text of rare words, which takes twice the tokens that it seems to."""
     final = by_characters(where, 0.5, limit=2700, window=3000)
     one = long(where, documents=[a_document(where, 8000)], long_context_llm=final, **limit)
@@ -415,7 +392,7 @@ def test_how_the_provider_counts_is_learned_for_the_next_question(where: str, li
 
 
 @everywhere
-def test_a_window_is_filled_as_the_provider_s_counts_become_known(where: str) -> None:
+def test_window_is_filled_by_the_providers_counts(where: str) -> None:
     """A model that has a token for each word, where one for four characters is estimated."""
     final = model(where, final=FINAL, usage=True, window=5000)
     one = long(where, documents=[a_document(where, 8000)], long_context_llm=final)

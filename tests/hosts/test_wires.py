@@ -6,22 +6,20 @@ import asyncio
 import gc
 import traceback
 from collections.abc import Callable
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
 import anyio
 import pytest
-from google import genai
 from langchain_core.caches import InMemoryCache
 
-from both_parts import Outcome, Pipeline
-from hosts_parts import AWAITED, STREAMS, cases
+from both_parts import Pipeline
+from hosts_parts import AWAITED, MODES, STREAMS, drawn
 from hosts_wires import (
     ANSWER,
     AT_ONCE,
     CLIENTS,
-    DROPPED,
     IN_WORDS,
     KEY,
     LONG,
@@ -40,13 +38,11 @@ from hosts_wires import (
     over,
     refusals,
     script,
-    step_of,
     steps,
     up_to,
     wheres,
 )
 from loopback import A_MINUTE, LoopbackServer, Reply
-from selfroute.errors import SelfRouteError
 
 pytestmark = pytest.mark.usefixtures("frozen")
 
@@ -77,8 +73,7 @@ VERDICTS = {  # draft and final reply; route, answer, whether it is one, signal
 }
 
 
-@everywhere
-@pytest.mark.parametrize("name", VERDICTS)
+@drawn([*VERDICTS], [f"{client} {mode}" for client in CLIENTS for mode in MODES])
 def test_wire_verdicts_and_prices(server: LoopbackServer, where: str, name: str) -> None:
     (draft, final), expected = VERDICTS[name]
     script(server, draft=draft, final=final)
@@ -93,32 +88,6 @@ def test_wire_verdicts_and_prices(server: LoopbackServer, where: str, name: str)
     if "empty" not in name:  # a stream of nothing need not report what it cost
         assert (told.usage["estimated"], told.usage["rag"]) == (False, paid["rag"])
         assert told.usage["long_context"] == paid.get("long_context")
-
-
-@wheres([client for client in CLIENTS if client.endswith("openai")])
-def test_null_content_is_an_empty_reply(server: LoopbackServer, where: str) -> None:
-    null = Reply("a b", content_null=True)
-    script(server, draft=null, final=null)
-    assert over(where, server).now().verdict == ("long_context", REFUSAL, False, "empty")
-    assert steps(server) == ["draft", "final"]
-
-
-@everywhere
-@pytest.mark.parametrize("draft", [ANSWER, REFUSAL])
-def test_usage_is_the_server_s(server: LoopbackServer, where: str, draft: str, caplog: Any) -> None:
-    """With thoughts and cached tokens; then nothing is logged."""
-    script(
-        server,
-        draft=Reply(draft, cached_tokens=4, thinking_tokens=21),
-        final=Reply(ANSWER, cached_tokens=9, thinking_tokens=34),
-    )
-    usage = over(where, server).now().usage
-    paid = [counts(entry) for step in up_to("final") for entry in entries(server, step)]
-    assert [usage["rag"], *([usage["long_context"]] if draft is REFUSAL else [])] == paid
-    assert usage["total_tokens"] == sum(one["input_tokens"] + one["output_tokens"] for one in paid)
-    assert usage["estimated"] is False
-    assert (paid[0]["cached_tokens"], paid[0]["output_tokens"] > 21) == (4, True)
-    assert caplog.records == []
 
 
 @wheres([client for client in CLIENTS if not client.endswith("gemini")])
@@ -138,14 +107,6 @@ def test_usage_not_asked_for_is_estimated(server: LoopbackServer, where: str, ca
 
 
 # Errors
-
-
-def asks_again(where: str) -> bool:
-    """Whether google-genai itself asks again after a drop, up to ten seconds later."""
-    host, client, mode = where.split()
-    if host == "llamaindex":
-        return (client, mode) == ("gemini", "awhole")
-    return client == "gemini" and mode in AWAITED and genai.__version__.startswith("1.")
 
 
 BROKEN = {
@@ -168,42 +129,6 @@ def test_wire_error_is_paid_once_and_shows_no_key(server: LoopbackServer, where:
     assert steps(server) == up_to(step)
     assert KEY not in "".join(traceback.format_exception(caught.value))
     assert KEY not in repr(caught.value)
-
-
-@everywhere
-@each_step
-def test_a_connection_dropped_before_any_text_passes_through(server: LoopbackServer, where: str, step: str) -> None:
-    if asks_again(where):
-        pytest.skip("the client asks again, some seconds later")
-    broken(server, step, Reply(ANSWER, drop_after=0))
-    with pytest.raises(DROPPED) as caught:
-        over(where, server).now()
-    assert not isinstance(caught.value, SelfRouteError)
-    assert steps(server) == up_to(step)
-    assert KEY not in "".join(traceback.format_exception(caught.value))
-
-
-# openai's client of 2025 leaves the socket of a stream that ends in an error to the garbage collector.
-@pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
-@streaming
-@each_step
-@pytest.mark.parametrize("ending", ["drop_after", "error_after"])
-def test_wire_stream_that_breaks_off(server: LoopbackServer, where: str, step: str, ending: str) -> None:
-    broken(server, step, Reply(ANSWER, delay=0.01, **{ending: 4}))  # type: ignore[arg-type]
-    shown: list[str] = []
-
-    async def read() -> None:
-        async for piece in asker.pieces():
-            shown.append(piece)  # noqa: PERF401 - what came before the error counts
-
-    asker = over(where, server)
-    with pytest.raises(Exception) as caught:  # noqa: PT011
-        asker.run(read())
-    assert ANSWER.startswith("".join(shown))
-    assert len("".join(shown)) < len(ANSWER)
-    assert not isinstance(caught.value, SelfRouteError)
-    assert ending != "drop_after" or isinstance(caught.value, DROPPED)
-    assert steps(server) == up_to(step)
 
 
 # Prompts that are too long
@@ -243,11 +168,10 @@ LEFT = {  # how a draft begins, how many pieces of it are needed, whether it is 
 
 
 # LangChain's models that are set to stream read a stream for a whole reply; LlamaIndex has no such setting.
-SET_TO_STREAM = cases(["langchain openai", "langchain gemini"], ["whole", "awhole"])
+SET_TO_STREAM = [f"langchain {client} {mode}" for client in ("openai", "gemini") for mode in ("whole", "awhole")]
 
 
-@pytest.mark.parametrize("where", [*cases(CLIENTS, STREAMS), *SET_TO_STREAM])
-@pytest.mark.parametrize("name", LEFT)
+@drawn([*LEFT], [*(f"{client} {mode}" for client in CLIENTS for mode in STREAMS), *SET_TO_STREAM], 2)
 def test_draft_is_hung_up_on_as_soon_as_its_verdict_stands(server: LoopbackServer, where: str, name: str) -> None:
     draft, needed, answerability, signal = LEFT[name]
     options = {"streaming": True} if "whole" in where else {}
@@ -263,7 +187,7 @@ def test_draft_is_hung_up_on_as_soon_as_its_verdict_stands(server: LoopbackServe
 
 
 @pytest.mark.parametrize("where", SET_TO_STREAM)
-def test_whole_answer_of_a_stream_comes_with_what_the_model_reports(server: LoopbackServer, where: str) -> None:
+def test_wire_whole_answer_of_a_stream(server: LoopbackServer, where: str) -> None:
     script(server, draft=Reply(ANSWER, cached_tokens=3))
     told, plain = (over(where, server, model=model).now() for model in ({"streaming": True}, {}))
     streamed, whole = entries(server, "draft")
@@ -329,62 +253,6 @@ async def until(come: Callable[[], bool]) -> None:
     """Wait for the server, which is in another thread."""
     while not come():  # noqa: ASYNC110
         await asyncio.sleep(0.005)
-
-
-@awaited
-@each_step
-def test_wire_caller_is_cancelled(server: LoopbackServer, where: str, step: str) -> None:
-    # Before Python 3.12, `asyncio.wait_for` of a client passes over a caller who is cancelled just as something comes.
-    broken(server, step, Reply(GOING_ON, hold_after=3))
-    asker = over(where, server)
-
-    async def leave() -> Outcome:
-        task = asyncio.create_task(asker.ask())
-        await until(lambda: bool(server.book) and step_of(server.book[-1].request.model) == step)
-        entry = server.book[-1]
-        await until(lambda: entry.sent == 3)
-        await asyncio.sleep(SLOW)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        await asyncio.to_thread(server.settle)
-        script(server, draft=ANSWER)
-        return await asker.ask()
-
-    again = asyncio.run(leave())
-    assert (again.route, again.answer, again.usage["estimated"]) == ("rag", ANSWER, False)
-    assert entries(server, step)[0].left
-    assert steps(server) == [*up_to(step), "draft"]
-
-
-@wheres(modes=["astream"])
-def test_wire_reader_is_cancelled_at_the_end(server: LoopbackServer, where: str) -> None:
-    broken(server, "final", Reply(GOING_ON, delay=SLOW))
-    asker = over(where, server)
-
-    async def leave() -> int:
-        enough = asyncio.Event()
-
-        async def read() -> None:
-            many = 0
-            async with aclosing(asker.pieces()) as pieces:
-                async for _ in pieces:
-                    many += 1
-                    if many == 5:
-                        enough.set()  # the task is cancelled as soon as it waits for more
-
-        task = asyncio.create_task(read())
-        await enough.wait()
-        sent = server.book[-1].sent
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
-        return sent
-
-    sent = asyncio.run(leave())
-    (entry,) = entries(server, "final")
-    assert entry.left
-    assert entry.sent <= sent + AT_ONCE
 
 
 @awaited

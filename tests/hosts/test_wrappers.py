@@ -8,12 +8,11 @@ import pytest
 
 import langchain_wrappers
 import llamaindex_wrappers
-from hosts_documents import FAR_APART, HOSTS, ITS_OWN, MINE, NOTHING_HIDDEN, OTHER, Pipeline, refuses, shared
+from hosts_documents import HOSTS, ITS_OWN, MINE, NOTHING_HIDDEN, OTHER, Pipeline, in_turn, refuses, shared
 from langchain_stores import text_of
 
 OF = dict(zip(HOSTS, (langchain_wrappers, llamaindex_wrappers), strict=True))
-both_modes = pytest.mark.parametrize("mode", FAR_APART)
-kinds = pytest.mark.parametrize("kind", ["memory", "chroma"])
+everywhere = in_turn(["memory", "chroma"])
 every_wrapper = pytest.mark.parametrize(
     ("host", "name"), [(host, name) for host in HOSTS for name in OF[host].WRAPPERS]
 )
@@ -29,13 +28,12 @@ async def _reads_its_own(pipeline: Pipeline, name: str, mode: str) -> None:
         pipeline.model.calls.clear()
         answered = await pipeline.ask("sync" if name == "rephrased" else mode)  # the host's own has no async
         assert not any(OTHER in call.prompt for call in pipeline.model.calls if call.step == "long_context")
-        assert [text.split() for text in answered.texts] == [text_of(MINE).split()]
-        assert answered.read[0].about["tenant"] == MINE
-        assert answered.read[0].label["gaps"] == []
+        assert [text.split() for text in answered.read] == [text_of(MINE).split()]
+        assert answered.documents[0].about["tenant"] == MINE
+        assert answered.documents[0].label["gaps"] == []
 
 
-@both_modes
-@kinds
+@everywhere
 @every_wrapper
 @pytest.mark.parametrize("varied", [False, True], ids=["alike", "varied"])
 async def test_wrapper_without_filter_reads_the_whole(host: str, name: str, varied: bool, kind: str, mode: str) -> None:
@@ -43,8 +41,7 @@ async def test_wrapper_without_filter_reads_the_whole(host: str, name: str, vari
     await _reads_its_own(home.pipeline(retriever), name, mode)
 
 
-@both_modes
-@kinds
+@everywhere
 @every_wrapper
 @pytest.mark.parametrize("declared", [None, ITS_OWN, NOTHING_HIDDEN], ids=["nothing", "the filter", "none hidden"])
 async def test_wrapper_keeps_the_filter_inside(host: str, name: str, kind: str, declared: Any, mode: str) -> None:
@@ -52,17 +49,15 @@ async def test_wrapper_keeps_the_filter_inside(host: str, name: str, kind: str, 
     await _reads_its_own(home.pipeline(retriever, home.documents(declared)), name, mode)
 
 
-@both_modes
-@kinds
+@everywhere
 @every_wrapper
 async def test_without_a_filter_the_retriever_may_show_both_tenants(host: str, name: str, kind: str, mode: str) -> None:
     home, retriever = _built(host, name, kind, owners=(MINE, OTHER))
-    text = "".join((await home.pipeline(retriever).ask("sync" if name == "rephrased" else mode)).texts)
+    text = "".join((await home.pipeline(retriever).ask("sync" if name == "rephrased" else mode)).read)
     assert min(text.count(owner) for owner in (MINE, OTHER)) >= text_of(MINE).count(MINE)
 
 
-@both_modes
-@kinds
+@everywhere
 @pytest.mark.parametrize(("host", "name"), [(host, name) for host in HOSTS for name in OF[host].UNSEEN])
 async def test_what_may_hide_more_than_its_filters_say_is_refused(host: str, name: str, kind: str, mode: str) -> None:
     home = shared(f"{host} {kind}")

@@ -145,7 +145,7 @@ async def test_bound_listeners_hear_the_tools() -> None:
 
 
 @every_way
-async def test_bound_tools_say_where_a_part_fails_that_the_config_chooses(awaited: bool) -> None:
+async def test_bound_tools_say_where_a_chosen_part_fails(awaited: bool) -> None:
     def broken() -> Any:
         msg = "postgres://user:secret@host is down"
         raise ConnectionError(msg)

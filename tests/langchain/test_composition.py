@@ -67,7 +67,6 @@ def _composed(chain: SelfRouteChain, *, awaited: bool = False) -> dict[str, tupl
         "pick | parser": (answer | parser, FOUND),
         "function | chain": (RunnableLambda(lambda text: {"input": text}) | answer, FOUND),
         "parallel": (RunnableParallel(a=answer, b=chain.pick("route")), {"a": FOUND, "b": "long_context"}),
-        "parallel input": (RunnableParallel(input=RunnablePassthrough()) | answer, FOUND),
         "generator": (answer | (_aupper if awaited else _upper), FOUND.upper()),
         "with_config": (chain.with_config(tags=["t"], run_name="n").pick("answer"), FOUND),
         "with_retry": (chain.with_retry().pick("answer"), FOUND),
@@ -79,12 +78,11 @@ def _composed(chain: SelfRouteChain, *, awaited: bool = False) -> dict[str, tupl
             chain.assign(size=lambda out: len(out["answer"])).pick(["answer", "size"]),
             {"answer": FOUND, "size": len(FOUND)},
         ),
-        "with_types": (answer.with_types(output_type=str), FOUND),
         "prompt": (chain | ChatPromptTemplate.from_template("{answer}") | (lambda to: to.messages[0].content), FOUND),
     }
 
 
-STREAMING = list(_composed(a_chain()))[:9]
+STREAMING = list(_composed(a_chain()))[:8]
 
 
 @every_mode
@@ -123,34 +121,6 @@ async def test_stream_that_nobody_reads_asks_nothing(mode: str) -> None:
     parts = getattr(chain, mode)(QUESTION)
     await parts.aclose() if mode == "astream" else parts.close()
     assert (chain.llm.calls, chain.retriever.queries) == ([], [])
-
-
-async def test_batch_returns_errors_among_the_answers_when_told_to() -> None:
-    def picky(prompt: str) -> tuple[str, ...]:
-        if "fail" in prompt:
-            raise ConnectionError(prompt[-20:])
-        return LIN if "first" in prompt else ("unanswerable",)
-
-    chain, keep = a_chain(picky), {"return_exceptions": True}
-    batch: Any = ["first", "fail", {"input": "second"}]
-    for found in (
-        dict(enumerate(chain.batch(batch, **keep))),
-        dict(enumerate(await chain.abatch(batch, **keep))),
-        dict(chain.batch_as_completed(batch, **keep)),
-        {index: out async for index, out in chain.abatch_as_completed(batch, **keep)},
-    ):
-        assert [found[0]["route"], type(found[1]), found[2]["route"]] == ["rag", ConnectionError, "long_context"]
-    with pytest.raises(ConnectionError):
-        chain.batch(batch)
-
-
-@pytest.mark.parametrize("mode", ["invoke", "ainvoke"])
-@either_step
-async def test_outer_retry_asks_again(step: str, mode: str) -> None:
-    chain = a_chain(failures={step: [ConnectionError("down"), None]})
-    retrying = chain.with_retry(retry_if_exception_type=(ConnectionError,), wait_exponential_jitter=False)
-    assert (await ask(retrying, QUESTION, mode))["answer"] == FOUND
-    assert chain.llm.steps.count(step) == 2
 
 
 DOWN: dict[str, Callable[[str], SelfRouteChain]] = {

@@ -79,7 +79,7 @@ async def test_fallback_is_given_what_fits_it(name: str, mode: str) -> None:
 
 @every_mode
 @pytest.mark.parametrize("other", ["fails, too", "refuses all"])
-async def test_where_the_fallback_gives_nothing_the_first_error_is_raised(other: str, mode: str) -> None:
+async def test_fallback_that_gives_nothing(other: str, mode: str) -> None:
     failing = ScriptedModel(failures={"long_context": [OSError("the small one is down, too")]})
     fallback = failing if other == "fails, too" else small(3)
     with pytest.raises(ConnectionError) as raised:

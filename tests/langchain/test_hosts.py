@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from langchain_classic.chains import create_history_aware_retriever, create_retrieval_chain
+from langchain_classic.chains import create_retrieval_chain
 from langchain_classic.chains.combine_documents import create_stuff_documents_chain
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, HumanMessage
@@ -52,14 +52,6 @@ def a_graph(chain: Any, **options: Any) -> Any:
     return graph.compile(**options)
 
 
-@pytest.mark.parametrize("mode", ["invoke", "ainvoke"])
-async def test_a_chain_is_a_node_of_a_graph(mode: str) -> None:
-    graph, given = a_graph(a_chain()), {"input": QUESTION}
-    state = await graph.ainvoke(given) if mode == "ainvoke" else graph.invoke(given)
-    assert state == {**await ask(a_chain(), QUESTION, "invoke"), "usage": state["usage"]}
-    assert (type(state["answer"]), state["context"]) == (str, DOCUMENTS)
-
-
 @every_mode
 async def test_output_keys_in_the_input_are_replaced(mode: str) -> None:
     before = await ask(a_chain(), QUESTION, "invoke")
@@ -75,7 +67,7 @@ async def test_output_keys_in_the_input_are_replaced(mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["sync", "async"])
-async def test_messages_of_a_graph_can_be_filtered_by_the_tag_of_the_step(mode: str) -> None:
+async def test_messages_of_a_graph_bear_the_tag_of_the_step(mode: str) -> None:
     graph, given = a_graph(a_chain(("unans", "werable"))), {"input": QUESTION}
     if mode == "sync":
         messages = list(graph.stream(given, stream_mode="messages"))
@@ -102,18 +94,6 @@ async def test_chain_takes_and_returns_what_a_retrieval_chain_does(mode: str) ->
     ours = await ask(a_chain(("Mr", " Lin.")), INPUTS, mode)
     assert {key: ours[key] for key in theirs} == theirs
     assert set(ours) - set(theirs) == {"retrieved", "route", "answerable", "finish_reason", "decision", "usage"}
-
-
-@every_mode
-async def test_history_aware_retriever_is_given_all_inputs(mode: str) -> None:
-    prompt = ChatPromptTemplate([MessagesPlaceholder("chat_history"), ("human", "{input}")])
-    for given, asked in ((INPUTS, "Who chaired the May meeting?"), ({"input": QUESTION}, QUESTION)):
-        rewriter, retriever = ScriptedModel(draft=("Who chaired", " the May meeting?")), ListRetriever()
-        chain = a_chain(("Mr Lin.",), retriever=create_history_aware_retriever(rewriter, retriever, prompt))
-        result = await ask(chain, given, mode)
-        assert (retriever.queries, result["retrieved"]) == ([asked], PASSAGES)
-        assert {key: result[key] for key in given} == given
-        assert all("There was." in call.prompt for call in rewriter.calls)
 
 
 @every_mode

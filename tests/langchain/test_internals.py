@@ -36,7 +36,7 @@ def test_streaming_that_is_unknown(
     assert not internals.streams_whole(ScriptedModel(), {"stream": True}, manager=None, awaited=False)
 
 
-def test_a_model_that_is_chosen_in_another_way_is_not_known_before(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_model_chosen_in_another_way_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     base = pytest.importorskip("langchain.chat_models.base")
     model = base.init_chat_model(configurable_fields=("model",))
     monkeypatch.delattr(base._ConfigurableModel, "_model")

@@ -510,7 +510,7 @@ async def test_middleware_expects_no_numbers_before_a_tool_call(store: Any, capl
 
 
 @MODES
-async def test_middleware_goes_on_with_a_question_that_was_summarized_away(store: Any, awaited: bool) -> None:
+async def test_middleware_keeps_a_summarized_question(store: Any, awaited: bool) -> None:
     """A summary may take the place of the question while its tools are called."""
 
     class Summarizes(AgentMiddleware[Any, Any, Any]):

@@ -102,7 +102,7 @@ def test_both_prompts_are_listed() -> None:
 
 @every_mode
 @each_prompt
-async def test_the_config_of_a_call_chooses_the_prompt_and_that_is_no_run(mode: str, field: str) -> None:
+async def test_prompt_chosen_by_the_config_is_no_run(mode: str, field: str) -> None:
     chain, tracer = a_chain(**{field: _alternatives()}), TreeTracer()
     assert "wording" in {spec.id for spec in chain.config_specs}
     asked: Any = [(chain, None, "Plain."), (chain, _chosen("other"), "Other."), (chain, _chosen("plain"), "Plain.")]
@@ -202,17 +202,6 @@ def test_prompt_that_hides_the_context_is_refused(field: str) -> None:
 
 
 OWN = "From {context} answer {input} or write {refusal}."
-NUMBERLESS = {
-    "history": lambda text: ChatPromptTemplate([MessagesPlaceholder("chat_history"), ("human", text)]),
-    "configurable": lambda text: PromptTemplate.from_template(text).configurable_fields(template=WORDS),
-}
-
-
-@pytest.mark.parametrize("name", NUMBERLESS)
-def test_prompt_without_numbers_is_refused(name: str) -> None:
-    with pytest.raises(ConfigurationError, match="rag_prompt that asks for two numbers from 0 to 100"):
-        a_chain(rag_prompt=NUMBERLESS[name](OWN), **GRADED)
-    assert a_chain(rag_prompt=NUMBERLESS[name](f"Two numbers from 0 to 100 first. {OWN}"), **GRADED)
 
 
 def test_no_dump_of_a_chain_shows_the_text_of_its_documents() -> None:

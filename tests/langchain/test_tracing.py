@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from contextlib import aclosing, closing
 from typing import Any
 
 import pytest
@@ -17,16 +16,14 @@ from langchain_parts import (
     DOCUMENTS,
     MODES,
     QUESTION,
-    STREAMS,
     ListRetriever,
     ScriptedModel,
     TreeTracer,
     a_chain,
-    all_of,
     ask,
     outline,
 )
-from scenarios import FINAL, FOUND
+from scenarios import FOUND
 from steering import BY_NAME, ONE_OF_EACH, Steered
 
 every_mode = pytest.mark.parametrize("mode", MODES)
@@ -107,22 +104,6 @@ DRESSED: dict[str, Any] = {
 
 
 @every_mode
-@pytest.mark.parametrize("name", DRESSED)
-async def test_runs_bear_their_tags(name: str, mode: str) -> None:
-    model = ScriptedModel(draft=("unanswerable",), final=FINAL)
-    tracer = await trace(a_chain(llm=DRESSED[name](model)), mode, tags=["yours"], metadata={"tenant": 7})
-    runs = all_of(tracer.root)
-    models = [run for run in runs if run.kind == "llm"]
-    steps = ["selfroute:rag", "selfroute:long_context"]
-    tags = [[tag for tag in run.tags if tag.startswith("selfroute:")] for run in models]
-    assert tags == [[step] for step in steps for _ in range(len(models) // 2)]
-    assert len(models) in {2, 4}
-    assert all("yours" in run.tags for run in runs)
-    assert all(run.metadata["tenant"] == 7 for run in [tracer.roots[0], *tracer.roots[0].child_runs])
-    assert not any(tag in steps for run in runs if run.name in {"retrieve", READ} for tag in run.tags)
-
-
-@every_mode
 @pytest.mark.parametrize("max_context_tokens", [None, 20], ids=["whole", "trimmed"])
 async def test_reading_records_no_text(max_context_tokens: int | None, mode: str) -> None:
     secret = [Document("The whole minutes. " + "Secret word. " * 50, metadata={"source": "May"})]
@@ -159,22 +140,6 @@ INSIDE: dict[str, Any] = {
 async def test_what_the_documents_run_is_a_child_of_reading(kind: str, mode: str) -> None:
     tracer = await trace(a_chain(documents=INSIDE[kind]), mode)
     assert outline(tracer.root) == {"SelfRouteChain": ["retrieve", "rag", {READ: ["load"]}, "long_context"]}
-
-
-@pytest.mark.parametrize("step", ["draft", "final"])
-@pytest.mark.parametrize("mode", STREAMS)
-async def test_runs_end_from_the_inside_out_when_the_reader_leaves(step: str, mode: str) -> None:
-    reply = ("Ms", " Okafor", " took", " the", " chair", ".", *(f" word{n}" for n in range(50)))
-    tracer, chain = TreeTracer(), a_chain(**{step: reply})
-    config: Any = {"callbacks": [tracer]}
-    if mode == "stream":
-        with closing(chain.stream(QUESTION, config)) as parts:
-            next(parts)
-    else:
-        async with aclosing(chain.astream(QUESTION, config)) as parts:
-            await anext(parts)
-    ends = [name for what, name in tracer.log if what == "end"]
-    assert ends[-2:] == ["rag" if step == "draft" else "long_context", "SelfRouteChain"]
 
 
 one_of_each = pytest.mark.parametrize("scenario", ONE_OF_EACH, ids=str)

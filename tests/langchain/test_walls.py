@@ -8,7 +8,6 @@ from contextvars import ContextVar
 from typing import Any
 
 import pytest
-from langchain_classic.retrievers import ParentDocumentRetriever
 from langchain_core.documents import Document
 from langchain_core.runnables import (
     ConfigurableField,
@@ -32,6 +31,7 @@ from hosts_documents import (
     apart,
     cut,
     house,
+    in_turn,
     no_leak,
     of,
     reads,
@@ -40,9 +40,10 @@ from hosts_documents import (
     two_tenants,
 )
 from langchain_stores import KINDS, chroma_class, text_of
-from langchain_wrappers import OwnCompressor, Shelves, ensemble, parents, queries
+from langchain_wrappers import Shelves, ensemble, parents, queries
 from selfroute.errors import ConfigurationError
 
+everywhere = in_turn(KINDS)
 both_modes = pytest.mark.parametrize("mode", FAR_APART)
 every_kind = pytest.mark.parametrize("kind", KINDS)
 THEIRS = Holds("tenant", OTHER)
@@ -82,7 +83,6 @@ SEEN: dict[str, Callable[[InLangChain], Any]] = {
     ),
     "bind": _bound,
     "bind over another": lambda home: home.search(THEIRS).bind(filter=home.filter(ITS_OWN)),
-    "bind over bind": lambda home: _bound(home, THEIRS).bind(filter=home.filter(ITS_OWN)),
     "bind over alternatives over bind": lambda home: (
         RunnableBinding(bound=home.search(), kwargs={"filter": home.filter(THEIRS)})
         .configurable_alternatives(ConfigurableField(id="who"), default_key="me")
@@ -90,7 +90,6 @@ SEEN: dict[str, Callable[[InLangChain], Any]] = {
     ),
     "with_config": lambda home: home.search(ITS_OWN).with_config(tags=["t"], metadata={"a": 1}),
     "with_retry": lambda home: home.search(ITS_OWN).with_retry(stop_after_attempt=2),
-    "with_types": lambda home: home.search(ITS_OWN).with_types(input_type=str),
     "with_listeners": lambda home: home.search(ITS_OWN).with_listeners(on_end=lambda _: None),
     "retry, config, bind": lambda home: _bound(home).with_config(tags=["t"]).with_retry(),
     "retry, then bind": lambda home: home.search().with_retry().bind(filter=home.filter(ITS_OWN)),
@@ -117,7 +116,6 @@ SEEN: dict[str, Callable[[InLangChain], Any]] = {
         .with_config(configurable={"who": "me"})
     ),
     "parents": lambda home: _parents(home, ITS_OWN),
-    "parents with retry": lambda home: _parents(home, ITS_OWN).with_retry().with_config(tags=["t"]),
 }
 
 
@@ -127,8 +125,7 @@ def _parents(home: InLangChain, condition: Holds | None = None) -> Any:
     return retriever
 
 
-@both_modes
-@every_kind
+@everywhere
 @pytest.mark.parametrize("name", SEEN)
 async def test_the_filter_of_a_retriever_is_found_in_any_dress(kind: str, name: str, mode: str) -> None:
     home = _shared(kind) if "parents" not in name else house(f"langchain {kind}")
@@ -165,8 +162,7 @@ PER_CALL: dict[str, tuple[Callable[[InLangChain], Any], Callable[[InLangChain, H
 }
 
 
-@both_modes
-@every_kind
+@everywhere
 @pytest.mark.parametrize("name", PER_CALL)
 @pytest.mark.parametrize("how", ["invoke", "with_config", "around"])
 async def test_a_filter_set_per_call_holds_for_that_call(kind: str, name: str, how: str, mode: str) -> None:
@@ -216,7 +212,7 @@ async def test_a_filter_that_asks_who_is_asking_is_asked_each_time(kind: str, mo
     async def ask_as(tenant: str) -> None:
         WHO.set(tenant)
         for _ in range(2):
-            assert (await pipeline.ask(mode)).texts == [text_of(tenant)]
+            assert (await pipeline.ask(mode)).read == [text_of(tenant)]
 
     await asyncio.gather(*(asyncio.create_task(ask_as(tenant)) for tenant in (MINE, OTHER, MINE, OTHER)))
 
@@ -278,8 +274,7 @@ UNSEEN: dict[str, Callable[[InLangChain], Any]] = {
 }
 
 
-@both_modes
-@every_kind
+@everywhere
 @pytest.mark.parametrize("name", UNSEEN)
 async def test_unseen_filter_is_refused(kind: str, name: str, mode: str) -> None:
     home, other = _shared(kind), _apart(kind)
@@ -342,8 +337,7 @@ def _store_that_hides(kind: str, name: str) -> InLangChain:
     return home
 
 
-@both_modes
-@every_kind
+@everywhere
 @pytest.mark.parametrize("name", ["subclass", "deeper", "namesake", "patched"])
 async def test_a_store_that_searches_in_its_own_way_may_hide_something(kind: str, name: str, mode: str) -> None:
     home = _store_that_hides(kind, name)
@@ -361,7 +355,7 @@ async def test_a_store_of_the_users_own_that_searches_as_ever_is_known(kind: str
     known: Any = InMemoryVectorStore if kind == "memory" else chroma_class()
     home = house(f"langchain {kind}", two_tenants(), over=type("Own", (known,), {}))
     await reads(home.pipeline(home.search(ITS_OWN)))
-    (document,) = (await home.pipeline(home.search(k=1)).ask()).read  # nothing hides anything
+    (document,) = (await home.pipeline(home.search(k=1)).ask()).documents  # nothing hides anything
     assert document.label["chunks"] == 18
 
 
@@ -401,76 +395,16 @@ async def test_filter_of_another_store_is_refused() -> None:
 # A store for each tenant
 
 
-@both_modes
-@every_kind
+@everywhere
 async def test_another_store_that_is_chosen_for_a_call_is_not_read(kind: str, mode: str) -> None:
     mine, other = (house(f"langchain {kind}", cut(text_of(owner))) for owner in (MINE, OTHER))
     chosen = other.search().configurable_fields(vectorstore=ConfigurableField(id="store"))
     config: Any = {"configurable": {"store": mine.store}}
     for documents in (other.documents(), other.documents(Holds("source", "handbook"))):
         pipeline = other.pipeline(chosen, documents)
-        assert (await pipeline.ask(mode)).texts == [text_of(OTHER)]
+        assert (await pipeline.ask(mode)).read == [text_of(OTHER)]
         await refuses(pipeline.through(pipeline.of(False).with_config(config)), mode, "does not hold")
         await refuses(other.pipeline(chosen.with_config(config), documents), mode, "does not hold")
 
 
-@both_modes
-@every_kind
-async def test_passage_of_another_id_vouches_for_nothing(kind: str, mode: str) -> None:
-    preamble = "All doors are shut at nine.\n\n"
-    mine, other = (house(f"langchain {kind}", cut(preamble + text_of(owner), size=30)) for owner in (MINE, OTHER))
-    passages = mine.found(mine.search(k=1), preamble.strip())
-    assert passages[0].page_content == preamble.strip()
-    await refuses(other.pipeline(other.returning(passages)), mode, "does not hold")
-    renamed = house(f"langchain {kind}", of(MINE))
-    index = house("langchain memory", of(MINE))
-    await refuses(renamed.pipeline(index.search()), mode, "does not hold")
-    await reads(renamed.pipeline(index.search(), renamed.documents(NOTHING_HIDDEN)), mode)
-
-
-@both_modes
-async def test_store_with_a_collection_for_each_tenant(mode: str) -> None:
-    """Even where ids, names and the retrieved passage are the same."""
-    houses = {}
-    for owner in (MINE, OTHER):
-        houses[owner] = house("langchain chroma")
-        texts = {"1": "All doors are shut at nine.", "2": f"{owner} keeps the key."}
-        about = [{"source": "handbook", "start_index": start} for start in (0, 28)]
-        houses[owner].store.add_texts([*texts.values()], about, ids=[*texts])
-
-    class Routed(chroma_class()):  # type: ignore[misc]
-        @property
-        def _collection(self) -> Any:
-            return houses[WHO.get()].collection
-
-    routed = house("langchain chroma", over=Routed)
-    passages = houses[MINE].store.get_by_ids(["1"])
-    pipeline = routed.pipeline(routed.returning(passages), routed.documents(Holds("source", "handbook")))
-    for owner in (MINE, OTHER, MINE):
-        WHO.set(owner)
-        assert (await pipeline.ask(mode)).texts == [f"All doors are shut at nine.\n{owner} keeps the key."]
-
-
 # Parent documents
-
-
-class OwnParents(ParentDocumentRetriever):
-    """Hides something more."""
-
-    def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
-        return OwnCompressor().compress_documents(super()._get_relevant_documents(query, run_manager=run_manager), "")
-
-    async def _aget_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
-        found = await super()._aget_relevant_documents(query, run_manager=run_manager)
-        return OwnCompressor().compress_documents(found, "")
-
-
-@both_modes
-@every_kind
-async def test_parents_derived_or_bound_are_unseen(kind: str, mode: str) -> None:
-    home = house(f"langchain {kind}")
-    bound = _parents(home, ITS_OWN).bind(filter=home.filter(THEIRS))
-    await refuses(home.pipeline(bound), mode)
-    made = _parents(home)
-    parts = {name: getattr(made, name) for name in ("vectorstore", "docstore", "child_splitter")}
-    await refuses(home.pipeline(OwnParents(**parts, search_kwargs={"k": 18})), mode)

@@ -56,12 +56,12 @@ async def test_runs_hold_a_document_once(mode: str) -> None:
 
 
 @pytest.mark.parametrize(("route", "kept"), [("rag", 1), ("sections", 1), ("long_context", 0)])
-def test_what_a_step_read_is_recorded_unless_it_is_whole_documents(route: str, kept: int) -> None:
+def test_runs_record_no_whole_documents(route: str, kept: int) -> None:
     assert copies(recorded({"route": route, "context": HEAVY})) == kept
 
 
 @every_mode
-async def test_a_result_that_is_passed_in_again_is_not_recorded_as_input(mode: str) -> None:
+async def test_runs_record_no_former_result(mode: str) -> None:
     last = await ask(a_heavy_chain(), {"input": QUESTION, "year": 1907}, mode)
     runs, _ = await _traced(a_heavy_chain(), last, mode)
     assert runs[0].inputs == {"input": QUESTION, "year": 1907}

@@ -22,10 +22,10 @@ from hosts_documents import (
     QUESTION,
     Holds,
     InLangChain,
+    in_turn,
     reads,
     refuses,
     shared,
-    whole,
 )
 from langchain_selfroute import StoredDocuments
 from langchain_stores import KINDS, text_of
@@ -37,13 +37,13 @@ from langchain_wrappers import (
     ensemble,
     no_filter,
     parents,
-    splitter,
     summaries,
     time_weighted,
     translator,
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore:`langchain-community` is being sunset:DeprecationWarning")
+everywhere = in_turn(KINDS)
 both_modes = pytest.mark.parametrize("mode", FAR_APART)
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
@@ -59,8 +59,7 @@ AT_LEAST: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-@both_modes
-@every_kind
+@everywhere
 @pytest.mark.parametrize("name", AT_LEAST)
 @pytest.mark.parametrize("declared", [None, NOTHING_HIDDEN], ids=["nothing", "none hidden"])
 async def test_filter_inside_holds_at_least(name: str, kind: str, declared: Any, mode: str) -> None:
@@ -90,23 +89,21 @@ def _summaries(kind: str, originals: list[Document] | None = None, **shelves: An
     return retriever, InLangChain.on(kind, store)
 
 
-@both_modes
-@every_kind
+@everywhere
 async def test_originals_are_read_and_not_their_summaries(kind: str, mode: str) -> None:
     retriever, home = _summaries(kind)
     assert (await reads(home.pipeline(retriever), mode)).label["method"] == "offsets"
     renewed = Document("It is new.", metadata=Shelves(kind).chunks()[0].metadata)
     retriever.docstore.mset([("id0", renewed)])
-    assert (await home.pipeline(retriever).ask(mode)).texts[0].startswith("It is new.")
+    assert (await home.pipeline(retriever).ask(mode)).read[0].startswith("It is new.")
     pipeline = home.pipeline(retriever)
     await pipeline.ask(mode)
     retriever.docstore.mset([("id0", Document("It is newer.", metadata=renewed.metadata))])
-    assert (await pipeline.ask(mode)).texts[0].startswith("It is newer.")
+    assert (await pipeline.ask(mode)).read[0].startswith("It is newer.")
 
 
-@both_modes
-@every_kind
-async def test_originals_that_say_less_than_their_chunks_vouch_for_nothing(kind: str, mode: str) -> None:
+@everywhere
+async def test_originals_that_say_less_vouch_for_nothing(kind: str, mode: str) -> None:
     retriever, home = _summaries(kind, owners=(MINE, OTHER))
     bare = [
         Document(one.page_content, metadata={"source": "handbook"}) for one in Shelves(kind, (MINE, OTHER)).chunks()
@@ -116,22 +113,20 @@ async def test_originals_that_say_less_than_their_chunks_vouch_for_nothing(kind:
     await refuses(home.pipeline(compressed(all_of_them, OwnCompressor(without=OTHER))), mode, "differs .* tenant")
 
 
-@both_modes
-@every_kind
+@everywhere
 @pytest.mark.parametrize("beside", ["chunks", "other originals"])
-async def test_originals_beside_something_else_are_not_taken_for_the_whole(kind: str, beside: str, mode: str) -> None:
+async def test_originals_beside_something_else(kind: str, beside: str, mode: str) -> None:
     retriever, home = _summaries(kind)
     other = retriever.model_copy(update={"docstore": InMemoryStore()})
     await refuses(home.pipeline(ensemble(retriever, home.search() if beside == "chunks" else other)), mode)
 
 
-@both_modes
-@every_kind
+@everywhere
 async def test_originals_without_a_source_are_documents_themselves(kind: str, mode: str) -> None:
     originals = [Document(f"Original {n}.") for n in range(3)]
     retriever, home = _summaries(kind, originals)
     answered = await home.pipeline(retriever, max_documents=None).ask(mode)
-    assert sorted(answered.texts) == [one.page_content for one in originals]
+    assert sorted(answered.read) == [one.page_content for one in originals]
     with pytest.raises(LookupError, match="no retrieved passage has metadata"):  # those of others have to name one
         await home.pipeline().ask(mode)
 
@@ -155,27 +150,19 @@ async def test_original_that_is_gone_is_named(kind: str) -> None:
         await InLangChain.on(kind, store).pipeline(retriever).ask()
 
 
-async def test_parents_are_put_in_their_own_order() -> None:
-    retriever, store = parents(Shelves("memory").whole(), Shelves("memory"), parent_splitter=splitter(120))
-    store.store = dict(sorted(store.store.items()))  # by random ids, as some stores list them
-    assert (await reads(InLangChain.on("memory", store).pipeline(retriever))).label == whole(5)
-
-
-@both_modes
-@every_kind
+@everywhere
 async def test_an_original_is_read_only_if_a_chunk_of_it_can_be_seen(kind: str, mode: str) -> None:
     secret, openly = [n in (1, 3) for n in range(5)], Holds("secret", 0)
     originals = Shelves(kind).chunks()
     for original, hidden in zip(originals, secret, strict=True):
         original.metadata["secret"] = int(hidden)
     retriever, home = _summaries(kind, originals, condition=openly)
-    (document,) = (await home.pipeline(retriever).ask(mode)).read
+    (document,) = (await home.pipeline(retriever).ask(mode)).documents
     assert [one.page_content in document.text for one in originals] == [not hidden for hidden in secret]
     assert len(document.label["gaps"]) == 2
 
 
-@both_modes
-@every_kind
+@everywhere
 async def test_original_with_a_hidden_chunk(kind: str, mode: str) -> None:
     originals = Shelves(kind).chunks()
     for original in originals:
@@ -183,7 +170,7 @@ async def test_original_with_a_hidden_chunk(kind: str, mode: str) -> None:
     retriever, home = _summaries(kind, originals)
     more = {**originals[2].metadata, "secret": 1, "doc_id": "id2"}
     home.store.add_documents([Document("More of it.", metadata=more)])
-    (text,) = (await home.pipeline(retriever, home.documents(Holds("secret", 0))).ask(mode)).texts
+    (text,) = (await home.pipeline(retriever, home.documents(Holds("secret", 0))).ask(mode)).read
     assert [one.page_content in text for one in originals] == [n != 2 for n in range(5)]
 
 
@@ -192,7 +179,7 @@ async def test_docstore_goes_before_originals(mode: str) -> None:
     all_of_it = InMemoryStore()
     all_of_it.mset([("handbook", Document("All of it.", metadata={"source": "handbook"}))])
     retriever, home = _summaries("memory")
-    assert (await home.pipeline(retriever, home.documents(docstore=all_of_it)).ask(mode)).texts == ["All of it."]
+    assert (await home.pipeline(retriever, home.documents(docstore=all_of_it)).ask(mode)).read == ["All of it."]
 
 
 def test_lengths_of_originals() -> None:
@@ -216,7 +203,7 @@ async def test_filter_of_a_model_is_no_wall() -> None:
     constructor.bound.last.ast_parse = StructuredQueryOutputParser.from_components().ast_parse
     assert {passage.metadata["tenant"] for passage in asking.invoke(QUESTION)} == {OTHER}  # LangChain's own doing
     for _ in range(2):
-        assert (await home.pipeline(asking).ask()).texts == [text_of(MINE)]
+        assert (await home.pipeline(asking).ask()).read == [text_of(MINE)]
 
 
 @pytest.mark.parametrize("known", [True, False])
@@ -240,9 +227,9 @@ async def test_a_parser_of_filters_is_known_by_what_it_makes_of_them(known: bool
 
 
 @both_modes
-async def test_recent_passages_that_langchain_adds_do_not_open_the_wall(mode: str) -> None:
+async def test_recent_passages_do_not_open_the_wall(mode: str) -> None:
     retriever, store = time_weighted(Shelves("memory", (MINE, OTHER), ITS_OWN), default_salience=2.0)
     assert OTHER in {passage.metadata["tenant"] for passage in retriever.invoke(QUESTION)}
     home = InLangChain.on("memory", store)
     for _ in range(2):
-        assert (await home.pipeline(retriever).ask(mode)).texts == [text_of(MINE)]
+        assert (await home.pipeline(retriever).ask(mode)).read == [text_of(MINE)]

@@ -39,7 +39,7 @@ async def test_a_decline_is_answered_from_the_whole_document(mode: str) -> None:
 
 
 @every_mode
-async def test_a_document_with_hidden_parts_is_not_read_through_a_citation(mode: str) -> None:
+async def test_citation_of_hidden_parts_is_refused(mode: str) -> None:
     nodes = split(MINUTES)
     nodes[0].metadata = {"team": "south"}
     with pytest.raises(ConfigurationError, match="team"):

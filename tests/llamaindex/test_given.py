@@ -57,7 +57,7 @@ class Best(BaseNodePostprocessor):
 
 @every_mode
 @pytest.mark.parametrize("is_async", [False, True])
-async def test_callable_is_given_the_nodes_that_were_kept_and_the_query(is_async: bool, mode: str) -> None:
+async def test_callable_is_given_kept_nodes_and_query(is_async: bool, mode: str) -> None:
     """The scores of the nodes that it returns are kept."""
     given: list[Any] = []
     found = [NodeWithScore(node=document, score=score) for document, score in zip(DOCUMENTS, (0.7, 0.3), strict=True)]
@@ -188,19 +188,6 @@ async def test_synthesize_names_more_sources(
         assert all("Read elsewhere." not in call.prompt for call in model_of(engine).calls)
     assert engine.retriever.queries == []
     assert nodes == PASSAGES[: len(nodes)]
-
-
-@every_mode
-async def test_synthesize_takes_more_words_for_the_prompts(mode: str) -> None:
-    prompt = PromptTemplate("{style} {context_str} {query_str}")
-    engine = an_engine(rag_prompt=prompt, long_context_prompt=prompt, streaming=mode in STREAMS)
-    synthesizer = engine._response_synthesizer
-    if mode in AWAITED:
-        response = await synthesizer.asynthesize(QUESTION, PASSAGES, style="In verse.")
-    else:
-        response = synthesizer.synthesize(QUESTION, PASSAGES, style="In verse.")
-    assert "".join([piece async for piece in pieces_of(response, mode)]) == FOUND
-    assert [call.prompt[:9] for call in model_of(engine).calls] == ["In verse."] * 2
 
 
 async def test_get_response_answers_from_bare_texts() -> None:

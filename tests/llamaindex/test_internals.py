@@ -82,7 +82,7 @@ def test_a_name_of_a_wrapper_that_has_gone_is_said_too(name: str) -> None:
         engine.with_retriever(wrapper).synthesize(QueryBundle(QUESTION), nodes)
 
 
-def test_a_store_that_a_retriever_no_longer_names_counts_as_another(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_store_that_is_no_longer_named_is_another(monkeypatch: pytest.MonkeyPatch) -> None:
     engine, retriever = _engine()
     nodes = retriever.retrieve(QUESTION)
     monkeypatch.delattr(retriever, "_vector_store")
@@ -91,7 +91,7 @@ def test_a_store_that_a_retriever_no_longer_names_counts_as_another(monkeypatch:
 
 
 @pytest.mark.parametrize("name", HARMLESS)
-def test_a_model_without_its_response_format_is_asked_in_another_way(name: str) -> None:
+def test_model_without_a_response_format(name: str) -> None:
     class Model:
         def _should_use_structure_outputs(self) -> bool:
             return True

@@ -6,8 +6,7 @@ import asyncio
 import gc
 import sys
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import aclosing, closing, contextmanager, suppress
+from contextlib import aclosing, contextmanager, suppress
 from typing import Any
 
 import pytest
@@ -93,19 +92,6 @@ async def test_count_up_to_a_hang_up_is_not_the_last_word(mode: str, is_chat: bo
 
 
 @every_kind
-@either_step
-@pytest.mark.parametrize("wanted", [0, 3])
-def test_close_of_a_sync_stream_stops_the_model(wanted: int, step: str, is_chat: bool) -> None:
-    engine = an_engine(**{step: LONG}, streaming=True, is_chat=is_chat, usage=True)
-    response = engine.query(QUESTION)
-    with closing(response.response_gen) as pieces:
-        assert len([piece for piece, _ in zip(pieces, range(wanted), strict=False)]) == wanted
-    check_stopped(engine)
-    assert set(response.metadata) == KEYS
-    assert response.metadata["usage"]["estimated"] is True or not wanted
-
-
-@every_kind
 @every_way
 @either_step
 async def test_aclose_reaches_the_model(
@@ -119,18 +105,6 @@ async def test_aclose_reaches_the_model(
         check_stopped(engine)
     assert (set(response.metadata), response.metadata["usage"]["estimated"]) == (KEYS, True)
     assert response.metadata["route"] == ("rag" if step == "draft" else "long_context")
-
-
-def test_drop_of_a_sync_stream_stops_the_model(caplog: pytest.LogCaptureFixture) -> None:
-    engine = an_engine(LONG, streaming=True)
-    for wanted in (0, 2):
-        with silence(caplog):
-            response = engine.query(QUESTION)
-            for _ in range(wanted):
-                next(response.response_gen)
-            del response
-            gc.collect()
-        check_stopped(engine)
 
 
 @every_way
@@ -147,24 +121,6 @@ async def test_drop_of_a_stream_stops_the_model(
         gc.collect()
         await settled(model_of(engine))
     check_stopped(engine)
-
-
-@every_way
-async def test_leaving_at_any_piece_leaves_no_call_open(
-    way: Callable[[Any], Any], caplog: pytest.LogCaptureFixture
-) -> None:
-    """Of a stream that nobody reads nothing is asked."""
-    with silence(caplog):
-        for wanted in range(6):
-            engine = an_engine(final=LONG[:8], streaming=True, clings=True)
-            await engine.aquery(QUESTION)
-            pieces = way(await engine.aquery(QUESTION))
-            for _ in range(wanted):
-                with suppress(StopAsyncIteration):
-                    await anext(pieces)
-            await pieces.aclose()
-            assert "open" not in model_of(engine).endings
-            assert wanted or model_of(engine).calls == []
 
 
 @pytest.mark.parametrize("opening", [("un", "answerable"), RAMBLING[:9]], ids=["plain", "rambling"])
@@ -186,25 +142,6 @@ async def test_cancel_at_any_turn_leaves_no_call_open(
             await settled(model_of(engine))
             assert "open" not in model_of(engine).endings
     assert cancelled > 2
-
-
-@clinging
-async def test_cancel_while_leaving_leaves_no_call_open(clings: bool, caplog: pytest.LogCaptureFixture) -> None:
-    for turns in range(6):
-        engine = an_engine(LONG, streaming=True, delay=0.0005, clings=clings)
-        with silence(caplog):
-            pieces = (await engine.aquery(QUESTION)).async_response_gen()
-            await anext(pieces)
-            leaving = asyncio.create_task(pieces.aclose())
-            for _ in range(turns):
-                await asyncio.sleep(0)
-            leaving.cancel()
-            with suppress(asyncio.CancelledError):
-                await leaving
-            del pieces, leaving
-            gc.collect()
-            await settled(model_of(engine))
-        check_stopped(engine)
 
 
 READING: dict[str, Callable[[Any], Any]] = {
@@ -241,15 +178,3 @@ def test_end_of_the_loop_logs_nothing(step: str, name: str, clings: bool, caplog
             kept.clear()
             gc.collect()
         assert model_of(engine).endings[-1:] == (["closed"] if turns or name not in WAYS else [])
-
-
-def test_sync_stream_can_be_read_and_left_in_another_thread(caplog: pytest.LogCaptureFixture) -> None:
-    engine = an_engine(LONG, streaming=True)
-    with silence(caplog), ThreadPoolExecutor(1) as pool:
-        response = engine.query(QUESTION)
-        assert pool.submit("".join, response.response_gen).result() == "".join(LONG)
-        assert response.metadata["usage"]["rag"]["output_tokens"] > 0
-        left = engine.query(QUESTION)
-        next(left.response_gen)
-        pool.submit(left.response_gen.close).result()
-    assert model_of(engine).endings == ["exhausted", "closed"]

@@ -118,21 +118,6 @@ def test_ids_as_people_have_them_are_read(id_: str) -> None:
     assert _read(_index(id_), id_, only("tenant", "north")) == ["The crane of north."]
 
 
-@pytest.mark.parametrize("id_", HOSTILE)
-def test_with_fetch_any_id_is_read(id_: str) -> None:
-    index = _index(id_)
-    store = index.vector_store
-
-    def fetch(document: str, filters: Any) -> list[BaseNode]:
-        rows = store._database.execute("SELECT id FROM nodes WHERE ref_doc_id = ?", (document,))
-        return [store._held[row[0]][0] for row in rows]
-
-    nodes = [node for node, _ in store._held.values() if node.metadata["tenant"] == "north"]
-    stored = StoredDocuments(index, filters=only("tenant", "north"), fetch=fetch)
-    (document,) = stored([NodeWithScore(node=node) for node in nodes], QueryBundle("?"))
-    assert document.get_content() == "The crane of north."
-
-
 class Alike(str):
     """Texts that all have one hash, as any two may have."""
 

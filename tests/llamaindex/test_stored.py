@@ -14,23 +14,20 @@ from llama_index.core import (
     StorageContext,
     SummaryIndex,
     TreeIndex,
-    VectorStoreIndex,
 )
 from llama_index.core.ingestion import DocstoreStrategy, IngestionPipeline
 from llama_index.core.llms import MockLLM
 from llama_index.core.node_parser import MarkdownNodeParser, SentenceWindowNodeParser, TokenTextSplitter
 from llama_index.core.postprocessor import MetadataReplacementPostProcessor
-from llama_index.core.retrievers import AutoMergingRetriever
-from llama_index.core.schema import MetadataMode, NodeWithScore, TextNode
+from llama_index.core.schema import MetadataMode, NodeWithScore
 from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.core.vector_stores import MetadataFilters
 
 from hosts_documents import ORIGINAL, whole
 from langchain_stores import text_of
-from llamaindex_parts import MODES, STREAMS, ListRetriever, ScriptedLLM, ask
+from llamaindex_parts import MODES, STREAMS, ScriptedLLM, ask
 from llamaindex_selfroute import SelfRouteQueryEngine, StoredDocuments
 from llamaindex_stores_parts import SPLIT, STORES, Shelf, Words, a_chroma, declining, loaded, only, over, simple, split
-from llamaindex_wrappers import levels
 from scenarios import FOUND
 from selfroute.errors import ConfigurationError
 
@@ -53,7 +50,6 @@ MINUTES, CRANE = _document("minutes", "Ash", "north"), _document("crane", "Birch
 NODES = split(MINUTES, CRANE)
 ASK = "What does the crane of Ash lift?"
 EXACT = whole(len(split(MINUTES)))
-HITS = [NodeWithScore(node=node) for node in NODES[:2]]
 
 
 def _read(index: Any, question: str = ASK, **fields: Any) -> list[NodeWithScore]:
@@ -87,7 +83,7 @@ async def test_a_document_comes_back_as_it_was_for_models_and_readers(store: str
 
 
 @every_store
-def test_what_one_node_hides_from_models_is_hidden_in_its_document(store: str) -> None:
+def test_what_a_node_hides_its_document_hides(store: str) -> None:
     nodes: Any = [node.model_copy(deep=True) for node in split(MINUTES)]
     for node in nodes[:-1]:
         node.excluded_llm_metadata_keys = node.excluded_embed_metadata_keys = []
@@ -287,67 +283,4 @@ def test_filters_that_are_ignored_are_refused(kind: Any) -> None:
 # Where it is given
 
 
-@every_store
-def test_own_retriever_of_alike_nodes(store: str) -> None:
-    index = STORES[store](NODES)
-    copied = TextNode(text=NODES[0].get_content(), relationships=NODES[0].relationships)
-    copied.metadata = {**MINUTES.metadata, "score": 0.9}
-    for hits in (HITS, [NodeWithScore(node=copied)]):
-        engine = SelfRouteQueryEngine(ListRetriever(hits), documents=StoredDocuments(index), llm=declining())
-        assert [source.text for source in engine.query("?").source_nodes] == [MINUTES.text]
-
-
-@pytest.mark.parametrize("store", ["chroma", "listing", "simple"])
-def test_another_index_over_the_same_nodes(store: str, tmp_path: Path) -> None:
-    nodes = _varied()
-    if store == "simple":
-        index, twin = simple(nodes), loaded(nodes, tmp_path)
-        with pytest.raises(ConfigurationError, match="speaker"):
-            _read(index, similarity_top_k=2, documents=StoredDocuments(twin))
-        documents = StoredDocuments(twin, filters=MetadataFilters(filters=[]))
-    else:
-        index = STORES[store](nodes)
-        same = index.vector_store if store == "listing" else type(index.vector_store)(index.vector_store.client)
-        documents = StoredDocuments(VectorStoreIndex.from_vector_store(same, embed_model=Words()))
-    assert _read(index, similarity_top_k=2, documents=documents)[0].text == MINUTES.text
-
-
 # An index becomes an engine that routes, in place of its own
-
-
-@pytest.mark.parametrize("store", ["simple", "chroma", "from_vector_store"])
-@pytest.mark.parametrize("thorough", [False, True])
-async def test_deleted_nodes_are_not_read(store: str, thorough: bool) -> None:
-    nodes: Any = split(MINUTES)
-    index = STORES[store](nodes)
-    documents = StoredDocuments(index)
-    for n, at_once in ((0, True), (1, True), (2, False)):
-        if n and at_once:
-            index.delete_nodes([nodes[n].node_id], delete_from_docstore=thorough)
-        elif n:
-            await index.adelete_nodes([nodes[n].node_id], delete_from_docstore=thorough)
-        retriever = index.as_retriever(similarity_top_k=3)
-        (text,) = [
-            one.text
-            for one in SelfRouteQueryEngine(retriever, documents=documents, llm=declining()).query(ASK).source_nodes
-        ]
-        assert [node.get_content() in text for node in nodes[1:4]] == [n < 1, n < 2, True]
-
-
-@pytest.mark.parametrize("store", ["simple", "chroma"])
-@pytest.mark.parametrize("mode", MODES)
-async def test_leaves_that_were_all_merged_lead_to_their_document(store: str, mode: str) -> None:
-    nodes = levels(MINUTES)
-    index = STORES[store](nodes.indexed)
-    index.docstore.add_documents([*nodes.bigger, *nodes.indexed])
-    retriever = AutoMergingRetriever(
-        index.as_retriever(similarity_top_k=len(nodes.indexed)),  # type: ignore[arg-type]
-        index.storage_context,
-    )
-    assert all(item.node.parent_node is None for item in retriever.retrieve(ASK))
-    documents = StoredDocuments(index)
-    engine = SelfRouteQueryEngine(retriever, documents=documents, llm=declining(), streaming=mode in STREAMS)
-    (source,) = (await ask(engine, ASK, mode)).source_nodes
-    exact = _label(source)["method"] == "offsets" and not _label(source)["gaps"]
-    assert exact == (store == "simple")  # Chroma has the leaves alone
-    assert source.text.split() == MINUTES.text.split() or not exact

@@ -29,6 +29,7 @@ from hosts_documents import (
     Pipeline,
     cut,
     house,
+    in_turn,
     of,
     reads,
     refuses,
@@ -44,6 +45,7 @@ from selfroute.errors import ConfigurationError, DocumentNotFoundError
 
 both_modes = pytest.mark.parametrize("mode", FAR_APART)
 KINDS = ("memory", "chroma", "again", "listing")
+everywhere = in_turn(KINDS)
 every_kind = pytest.mark.parametrize("kind", KINDS)
 THEIRS = Holds("tenant", OTHER)
 
@@ -185,24 +187,21 @@ def _asking(make: Make, home: Any) -> Pipeline:
     return Pipeline("llamaindex", lambda streaming: make(home, {"llm": model, "streaming": streaming}), model)
 
 
-@both_modes
-@every_kind
+@everywhere
 @pytest.mark.parametrize("name", READ)
 async def test_a_filter_that_is_seen_holds_for_the_whole_document(name: str, kind: str, mode: str) -> None:
     await reads(_asking(READ[name], _shared(kind)), mode)
 
 
-@both_modes
-@every_kind
+@everywhere
 @pytest.mark.parametrize("name", REFUSED)
-async def test_what_hides_something_unseen_is_refused_and_nothing_is_read(name: str, kind: str, mode: str) -> None:
+async def test_unseen_filter_is_refused(name: str, kind: str, mode: str) -> None:
     pipeline = _asking(REFUSED[name], _shared(kind))
     for _ in range(2):
         await refuses(pipeline, mode, None, (ConfigurationError, LookupError))
 
 
-@both_modes
-@every_kind
+@everywhere
 async def test_another_index_than_that_of_the_engine_is_not_read(kind: str, mode: str) -> None:
     mine, theirs = (house(f"llamaindex {kind}", cut(text_of(owner))) for owner in (MINE, OTHER))
     theirs.index.docstore.add_documents([document(OTHER)])
@@ -251,8 +250,7 @@ async def test_filters_that_a_store_does_not_know_open_nothing(kind: str) -> Non
             assert pipeline.model.steps == ["rag"]
 
 
-@pytest.mark.parametrize("kind", ["memory", "listing"])
-@both_modes
+@in_turn(["memory", "listing"])
 async def test_a_retriever_of_some_nodes_leads_to_these_alone(kind: str, mode: str) -> None:
     home = _shared(kind)
     own = [node for node in home.nodes if node.metadata["tenant"] == MINE]
@@ -265,7 +263,7 @@ async def test_a_retriever_of_some_nodes_leads_to_these_alone(kind: str, mode: s
     await reads(home.pipeline(some(ids), documents), mode)
     originals = home.documents(originals=[Piece(text_of(MINE), about={"tenant": MINE})])
     for one in (documents, originals):
-        (read,) = (await home.pipeline(some([*ids[:3], *ids[4:]]), one).ask(mode)).read
+        (read,) = (await home.pipeline(some([*ids[:3], *ids[4:]]), one).ask(mode)).documents
         assert own[3].get_content() not in read.text
         assert read.label["gaps"]
 
@@ -356,7 +354,7 @@ def _tenants_chroma() -> Any:
     [type("Simple", (_Tenants, SimpleVectorStore), {}), type("Shelf", (_Tenants, ListingShelf), {}), _tenants_chroma],
     ids=["simple", "shelf", "chroma"],
 )
-async def test_a_store_that_hides_things_when_it_is_searched_is_refused(make: Callable[[], Any], mode: str) -> None:
+async def test_store_that_hides_things_is_refused(make: Callable[[], Any], mode: str) -> None:
     home = house("llamaindex memory", two_tenants(), over=make())
     await refuses(home.built(), mode)
     await reads(home.pipeline(home.search(), home.documents(ITS_OWN)), mode)
@@ -388,7 +386,7 @@ async def test_careless_store_opens_nothing(condition: Any, module: str, monkeyp
 
 
 @pytest.mark.parametrize("beside", [[], [("tenant", "north")]], ids=["alone", "beside another"])
-def test_a_list_of_tenants_that_turns_out_empty_lets_nothing_through(beside: list[tuple[str, str]]) -> None:
+def test_empty_list_of_tenants_lets_nothing_through(beside: list[tuple[str, str]]) -> None:
     nodes = split(
         *(Document(text=f"{one.title()}'s own words.", metadata={"tenant": one}) for one in ("north", "south"))
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from importlib.metadata import version
 from typing import Any
@@ -14,19 +13,15 @@ from llama_index.core.instrumentation.event_handlers import BaseEventHandler
 from llama_index.core.instrumentation.events import BaseEvent
 from llama_index.core.instrumentation.events.exception import ExceptionEvent
 
-from hosts_parts import QUESTION, STREAMS
+from hosts_parts import STREAMS
 from hosts_wires import (
     ANSWER,
-    AT_ONCE,
     MOST_AFTER,
     REFUSAL,
     SLOW,
-    broken,
     entries,
     over,
     script,
-    steps,
-    up_to,
     wheres,
 )
 from loopback import LoopbackServer, Reply
@@ -87,61 +82,4 @@ async def _read(pieces: AsyncGenerator[str, None], many: int) -> None:
         await anext(pieces)
 
 
-async def break_off(response: Any, leaving: Callable[[], None]) -> Any:
-    many = 0
-    async for _ in response.async_response_gen():
-        many += 1
-        if many == 5:
-            leaving()
-            break
-    return response
-
-
-async def drop_the_response(response: Any, leaving: Callable[[], None]) -> None:
-    await _read(response.response_gen, 5)
-    leaving()
-
-
 Leave = Callable[[Any, Callable[[], None]], Awaitable[Any]]  # returns what the reader keeps
-
-
-@wheres(CLIENTS, ["astream"])
-@each_step
-@pytest.mark.parametrize("leave", [break_off, drop_the_response])
-def test_wire_reader_leaves_in_any_way(
-    server: LoopbackServer, where: str, step: str, leave: Leave, caplog: pytest.LogCaptureFixture
-) -> None:
-    broken(server, step, Reply(GOING_ON, delay=SLOW))
-    sent: list[int] = []
-
-    async def read() -> tuple[str, Any]:
-        engine = over(where, server).asked
-        kept = await leave(await engine.aquery(QUESTION), lambda: sent.append(server.book[-1].sent))
-        await asyncio.sleep(0)  # the loop makes a task of closing a stream that was dropped
-        await asyncio.gather(*asyncio.all_tasks() - {asyncio.current_task()}, return_exceptions=True)
-        await asyncio.to_thread(server.settle)
-        assert kept is None or kept.metadata["usage"]["estimated"] is True
-        script(server, draft=ANSWER)
-        again = await engine.aquery(QUESTION)
-        return "".join([piece async for piece in again.response_gen]), again.metadata
-
-    text, metadata = asyncio.run(read())
-    assert (metadata["route"], text, metadata["usage"]["estimated"]) == ("rag", ANSWER, False)
-    entry = entries(server, step)[0]
-    assert entry.left
-    assert entry.sent <= sent[0] + AT_ONCE
-    assert steps(server) == [*up_to(step), "draft"]
-    assert caplog.records == []
-
-
-@pytest.mark.skipif(OLD_GEMINI, reason="that package always asks")
-def test_gemini_is_asked_for_its_window_only_if_it_was_not_told(server: LoopbackServer) -> None:
-    over(f"{GEMINI} whole", server).now()
-    assert server.calls == ["POST /v1beta/models/draft:generateContent"]
-    server.calls.clear()
-    assert over(f"{GEMINI} whole", server, model={"context_window": None}).now().answer == ANSWER
-    assert server.calls == [
-        "GET /v1beta/models/draft",
-        "GET /v1beta/models/final",
-        "POST /v1beta/models/draft:generateContent",
-    ]

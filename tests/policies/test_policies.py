@@ -183,6 +183,14 @@ def test_budget_after_its_window_and_a_restart() -> None:
     assert budget.spent["tokens"] == restarted.spent["tokens"] == 100
 
 
+def test_budget_in_dollars_of_a_day() -> None:
+    budget, case = Budget(usd="0.15", per="day"), case_of()
+    assert ask(budget, case)
+    assert case.cost == Decimal("0.1")
+    ruling = ask(budget, case_of())
+    assert (ruling.go, ruling.reason) == (False, "$0.1000 does not fit in what is left of $0.15")
+
+
 def test_budget_is_charged_what_a_step_took() -> None:
     budget = Budget(usd=10, tokens=1000, per="hour")
     less, more, left = case_of(), case_of(), case_of()

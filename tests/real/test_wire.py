@@ -95,9 +95,7 @@ def test_an_answer_comes_with_the_tokens_that_the_server_counted(host: str, serv
 
 
 @HOSTS
-async def test_a_rambling_refusal_is_hung_up_on_and_the_document_answers(
-    host: str, served: Served, client: httpx.AsyncClient
-) -> None:
+async def test_wire_rambling_refusal_is_hung_up_on(host: str, served: Served, client: httpx.AsyncClient) -> None:
     """The server's log says that it cancelled the draft."""
     before = served.count("cancel task")
     draft = llm_of(host, served, grammar=DECLINES, tokens=400, client=client)
@@ -133,7 +131,7 @@ def test_a_structured_reply_is_read(served: Served) -> None:
 
 
 @HOSTS
-def test_a_window_that_is_too_small_is_recognised_and_less_is_read(host: str, small: Served) -> None:
+def test_wire_window_that_is_too_small(host: str, small: Served) -> None:
     text = f"{'The committee met in the hall. ' * 700} {TEXT}"
     draft, final = llm_of(host, small, grammar='root ::= "unanswerable"'), llm_of(host, small)
     pipeline = pipeline_of(host, draft, final, text=text)
@@ -142,7 +140,7 @@ def test_a_window_that_is_too_small_is_recognised_and_less_is_read(host: str, sm
     assert 500 < result["usage"]["long_context"]["input_tokens"] < 2_048
 
 
-def test_the_second_question_on_a_document_comes_from_the_cache_also_with_a_draft_in_between(served: Served) -> None:
+def test_wire_second_question_comes_from_the_cache(served: Served) -> None:
     text = " ".join(f"Item {number} of the agenda was moved to June." for number in range(60)) + f" {TEXT}"
     draft, final = (llm_of("langchain", served, grammar=one) for one in ('root ::= "unanswerable"', SHORT))
     chain = pipeline_of("langchain", draft, final, text=text)

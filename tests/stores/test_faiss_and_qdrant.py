@@ -115,6 +115,13 @@ def test_qdrant_source_within_a_list_is_another(qdrant: Any) -> None:
         read(StoredDocuments(qdrant.vectorstore))
 
 
+def test_qdrant_pages_without_order(qdrant: Any) -> None:
+    about = [{"source": "minutes", "start_index": 0, "page": page} for page in ("iv", "v")]
+    qdrant.vectorstore.add_texts(["One page.", "Another."], about)
+    with pytest.raises(ConfigurationError, match="index the document again: number its pages in "):
+        read(StoredDocuments(qdrant.vectorstore, filter={}))
+
+
 def test_qdrant_collection_of_clients() -> None:
     pytest.importorskip("qdrant_client")
     from qdrant_client import QdrantClient  # noqa: PLC0415
@@ -142,7 +149,7 @@ def test_qdrant_document_is_complete_on_any_pages(qdrant: Any, monkeypatch: pyte
         assert qdrant.reader().read(PIECES[0]).text == text_of(PIECES)
 
 
-def test_qdrant_search_arguments_that_may_hide_chunks_need_a_filter(qdrant: Any) -> None:
+def test_qdrant_search_arguments_may_hide_chunks(qdrant: Any) -> None:
     qdrant.add(PIECES)
     for argument in ({"offset": 1}, {"timeout": 3}, {"search_params": None}):
         retriever = qdrant.vectorstore.as_retriever(search_kwargs={"k": 3, **argument})

@@ -172,7 +172,7 @@ def test_a_node_comes_back_as_it_was_added(index_case: LlamaIndexLanceDBCase) ->
     assert [(node.metadata, node.get_content()) for node in found] == [(both[0], "text 0"), (both[1], "text 1")]
 
 
-def test_rows_with_fewer_keys_than_others_are_read_or_an_error_says_what_helps(case: LangChainLanceDBCase) -> None:
+def test_rows_with_fewer_keys_than_others(case: LangChainLanceDBCase) -> None:
     case.vectorstore.add_texts(["one "], [{"source": "minutes", "tenant": "north", "page": 1}])
     case.vectorstore.add_texts(["two"], [{"source": "minutes", "tenant": "north"}])
     stored = StoredDocuments(case.vectorstore)
@@ -186,7 +186,7 @@ def test_rows_with_fewer_keys_than_others_are_read_or_an_error_says_what_helps(c
     assert text.split() == ["one", "two"]
 
 
-def test_a_filter_that_lancedb_cannot_apply_is_an_error_that_quotes_it(case: LangChainLanceDBCase) -> None:
+def test_filter_that_lancedb_cannot_apply(case: LangChainLanceDBCase) -> None:
     case.add(cut(numbered("minutes")))
     with pytest.raises(ConfigurationError, match=r"metadata\.nokey = 'x'"):
         read(StoredDocuments(case.vectorstore), "minutes", "metadata.nokey = 'x'")

@@ -84,7 +84,7 @@ def test_ids_of_nodes_are_data_where_a_page_ends(
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_each_form_of_a_collection_is_read_in_the_order_of_adding(case: LangChainMilvusCase, form: str) -> None:
+def test_milvus_forms_are_read_in_order(case: LangChainMilvusCase, form: str) -> None:
     store = open_milvus(case.file, collection_name=form, **FORMS[form])
     lines = numbered("minutes", 30).splitlines()
     store.add_texts(lines, [{"source": 'a "quoted"\\name', "tenant": "north"}] * len(lines))

@@ -162,6 +162,15 @@ def model(where: str, **script: Any) -> Any:
     return llamaindex_parts.ScriptedLLM(**{"is_chat": not where.startswith("completion"), **script})
 
 
+class Read(NamedTuple):
+    """A document or a section that an answer is from: its metadata but for its name and our label, and these."""
+
+    text: str
+    name: Any
+    about: Mapping[str, Any]
+    label: Mapping[str, Any]
+
+
 @dataclass
 class Outcome:
     """What a question came to; `told` has the answer and all that is said about it, and can be read as attributes.
@@ -200,6 +209,15 @@ class Outcome:
     def read(self) -> list[str]:
         """The texts that the answer is from."""
         return [text for text, _ in self.context]
+
+    @property
+    def documents(self) -> list[Read]:
+        """The same, with what is said of them."""
+        found = []
+        for (text, metadata), name in zip(self.context, self.names, strict=True):
+            about = {key: value for key, value in metadata.items() if key not in ("selfroute", "source")}
+            found.append(Read(text, name, about, metadata.get("selfroute", {})))
+        return found
 
     @property
     def verdict(self) -> tuple[str, str, bool, str]:

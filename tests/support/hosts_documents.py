@@ -32,6 +32,7 @@ import langchain_stores
 import llamaindex_parts
 import llamaindex_selfroute
 import llamaindex_stores_parts
+from both_parts import Outcome, Read
 from langchain_stores import chunks_of, text_of
 from selfroute.errors import ConfigurationError
 
@@ -50,6 +51,12 @@ def in_both(name: str, values: Iterable[Any]) -> Any:
     pairs = [(host, value) for host in HOSTS for value in values]
     named = [f"{host}-{value if isinstance(value, str) else type(value).__name__}" for host, value in pairs]
     return pytest.mark.parametrize(("host", name), pairs, ids=named)
+
+
+def in_turn(kinds: Sequence[str], modes: Sequence[str] = FAR_APART) -> Any:
+    """Run a test with each of these kinds, each in one of the modes."""
+    pairs = [(kind, modes[(at + at // len(modes)) % len(modes)]) for at, kind in enumerate(kinds)]
+    return pytest.mark.parametrize(("kind", "mode"), pairs)
 
 
 _LANGCHAIN = dict(zip(MODES, langchain_parts.MODES, strict=True))
@@ -140,40 +147,12 @@ def _filters(condition: Condition) -> Any:
 # Questions
 
 
-@dataclass(frozen=True)
-class Text:
-    """A document that was read."""
-
-    text: str
-    name: Any
-    about: Mapping[str, Any]  # its metadata, without its name
-    label: Mapping[str, Any]
-
-
 def whole(chunks: int, method: str = "offsets", gaps: Sequence[Sequence[int]] = (), **more: Any) -> dict[str, Any]:
     """The label of a document."""
     return {"method": method, "chunks": chunks, "gaps": list(gaps), "trimmed": False, **more}
 
 
 ORIGINAL = whole(0, "original")
-
-
-@dataclass(frozen=True)
-class Answered:
-    """What a question came to."""
-
-    answer: str
-    route: str
-    answerable: bool
-    signal: str
-    found: int  # passages
-    read: list[Text]
-    usage: Mapping[str, Any]
-
-    @property
-    def texts(self) -> list[str]:
-        """The texts of the documents that were read."""
-        return [one.text for one in self.read]
 
 
 @dataclass(frozen=True)
@@ -197,9 +176,9 @@ class Pipeline:
         words = _LANGCHAIN if self.host == "langchain" else _LLAMAINDEX
         return both_parts.Pipeline(f"{self.host} {words[mode]}", self.of("stream" in mode), self.model, config or {})
 
-    async def ask(self, mode: str = "sync", question: Any = QUESTION, config: Any = None) -> Answered:
+    async def ask(self, mode: str = "sync", question: Any = QUESTION, config: Any = None) -> Outcome:
         """Ask a question; the streams are read to the end."""
-        return _answered(await self._in(mode, config).ask(question))
+        return await self._in(mode, config).ask(question)
 
     async def check(self, mode: str) -> Any:
         """What `check` finds of the wall."""
@@ -207,16 +186,6 @@ class Pipeline:
         findings = await run.acheck(QUESTION) if mode.startswith("a") else run.check(QUESTION)
         (wall,) = (finding for finding in findings if finding.subject == "wall")
         return wall
-
-
-def _answered(came: both_parts.Outcome) -> Answered:
-    read = [_text(text, name, metadata) for (text, metadata), name in zip(came.context, came.names, strict=True)]
-    return Answered(came.answer, came.route, came.answerable, came.decision["signal"], came.retrieved, read, came.usage)
-
-
-def _text(text: str, name: Any, metadata: Mapping[str, Any]) -> Text:
-    about = {key: value for key, value in metadata.items() if key not in ("selfroute", "source")}
-    return Text(text, name, about, metadata.get("selfroute", {}))
 
 
 @contextmanager
@@ -231,14 +200,14 @@ def no_leak(pipeline: Pipeline, hidden: str = OTHER) -> Iterator[None]:
 
 async def reads(
     pipeline: Pipeline, mode: str = "sync", config: Any = None, *, owner: str = MINE, times: int = 2
-) -> Text:
+) -> Read:
     """The pipeline reads the one document of its tenant, whole; the second time out of the cache."""
     for _ in range(times):
         with no_leak(pipeline, OTHER if owner == MINE else MINE):
             answered = await pipeline.ask(mode, config=config)
-        assert answered.texts == [text_of(owner)]
-        assert answered.read[0].label["gaps"] == []
-    return answered.read[0]
+        assert answered.read == [text_of(owner)]
+        assert answered.documents[0].label["gaps"] == []
+    return answered.documents[0]
 
 
 async def refuses(

@@ -32,3 +32,21 @@ def cases(of: Sequence[str] = HOSTS, modes: Sequence[str] = MODES) -> list[Any]:
 def wheres(of: Sequence[str] = HOSTS, modes: Sequence[str] = MODES) -> Any:
     """Parametrize `where` by these cases."""
     return pytest.mark.parametrize("where", cases(of, modes))
+
+
+def drawn(names: Sequence[str], wheres: Sequence[str], step: int = len(MODES)) -> Any:
+    """Parametrize `where` and `name`: the first name with all, each other one with one in so many, by turns.
+
+    Args:
+        names: The names.
+        wheres: The hosts, each in so many modes.
+        step: That number.
+    """
+    found = []
+    for n, name in enumerate(names):
+        for at, where in enumerate(wheres):
+            its_turn = (at + n) % step == 0
+            if its_turn or n == 0:
+                fast = its_turn and (at // step + n // 2) % 2 == 0
+                found.append(pytest.param(where, name, marks=() if fast else pytest.mark.matrix))
+    return pytest.mark.parametrize(("where", "name"), found)

@@ -6,19 +6,12 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
-import aiohttp
-import httpx
-import openai
 import pytest
-from langchain_core.callbacks import CallbackManagerForRetrieverRun
 from langchain_core.documents import Document as LangChainDocument
 from langchain_core.language_models import BaseChatModel
-from langchain_core.retrievers import BaseRetriever as LangChainRetriever
 from langchain_google_genai import ChatGoogleGenerativeAI
 from langchain_openai import ChatOpenAI
-from llama_index.core import QueryBundle
 from llama_index.core.llms import LLM
-from llama_index.core.retrievers import BaseRetriever as LlamaIndexRetriever
 from llama_index.core.schema import Document as LlamaIndexDocument
 from llama_index.core.schema import NodeWithScore, TextNode
 from llama_index.llms.google_genai import GoogleGenAI
@@ -26,6 +19,8 @@ from llama_index.llms.openai import OpenAIResponses
 from llama_index.llms.openai_like import OpenAILike
 
 import hosts_parts
+import langchain_parts
+import llamaindex_parts
 import loopback
 from both_parts import Pipeline, in_the_words_of
 from hosts_parts import MODES, QUESTION, STREAMS
@@ -49,8 +44,6 @@ LONG = "\n".join(
         *(f"Item {n} was put off." for n in range(1500)),
     ]
 )
-# What a client raises for a connection that was dropped.
-DROPPED = (openai.APIConnectionError, httpx.TransportError, aiohttp.ClientError)
 SLOW = 0.03  # seconds between two pieces
 MOST_AFTER = 4  # pieces after the last one that was needed; then the server waits for the client to leave
 AT_ONCE = 12  # pieces that a busy machine may let pass until the server sees that its client has left
@@ -64,15 +57,6 @@ def wheres(clients: Sequence[str] = CLIENTS, modes: Sequence[str] = MODES) -> An
     return hosts_parts.wheres(clients, modes)
 
 
-class _Passages(LangChainRetriever):
-    """Finds the same passages for every question."""
-
-    def _get_relevant_documents(
-        self, query: str, *, run_manager: CallbackManagerForRetrieverRun
-    ) -> list[LangChainDocument]:
-        return [LangChainDocument(text, id=id_, metadata={"source": "minutes"}) for id_, text in PASSAGES.items()]
-
-
 def chat_model(server: LoopbackServer, protocol: str, name: str = "draft", **options: Any) -> BaseChatModel:
     """Make a model of LangChain; `usage=False`: the counts of a stream are not asked for."""
     usage = options.pop("usage", True)
@@ -81,13 +65,6 @@ def chat_model(server: LoopbackServer, protocol: str, name: str = "draft", **opt
         return ChatGoogleGenerativeAI(base_url=url, google_api_key=KEY, model=name, max_retries=1, **options)
     options = {"stream_usage": usage, "use_responses_api": protocol == "responses", **options}
     return ChatOpenAI(base_url=server.openai_url, api_key=KEY, model=name, max_retries=0, **options)
-
-
-class _Nodes(LlamaIndexRetriever):
-    """Finds the same passages for every question."""
-
-    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return [NodeWithScore(node=TextNode(id_=id_, text=text), score=0.9) for id_, text in PASSAGES.items()]
 
 
 def llm(server: LoopbackServer, protocol: str, name: str = "draft", **options: Any) -> LLM:
@@ -129,11 +106,15 @@ def over(where: str, server: LoopbackServer, *, whole: str = WHOLE, model: Any =
         first: Any = chat_model(server, protocol, **options)
         name = "model" if protocol == "gemini" else "model_name"
         final = first.model_copy(update={name: "final"})  # shares the client, which takes long to make
-        parts: dict[str, Any] = {"retriever": _Passages(), "llm": first, "long_context_llm": final}
+        passages = [LangChainDocument(text, id=id_, metadata={"source": "minutes"}) for id_, text in PASSAGES.items()]
+        found: Any = langchain_parts.ListRetriever(passages=passages)
+        parts: dict[str, Any] = {"retriever": found, "llm": first, "long_context_llm": final}
         documents = [LangChainDocument(whole, id="minutes", metadata={"source": "minutes"})]
         return asked_in(host, mode, SelfRouteChain(**{**parts, "documents": documents, **fields}))
     first, final = (llm(server, protocol, step, **options) for step in ("draft", "final"))
-    parts = {"retriever": _Nodes(), "llm": first, "long_context_llm": final, "streaming": mode in STREAMS}
+    nodes = [NodeWithScore(node=TextNode(id_=id_, text=text), score=0.9) for id_, text in PASSAGES.items()]
+    found = llamaindex_parts.ListRetriever(nodes)
+    parts = {"retriever": found, "llm": first, "long_context_llm": final, "streaming": mode in STREAMS}
     documents = [LlamaIndexDocument(id_="minutes", text=whole)]
     return asked_in(host, mode, SelfRouteQueryEngine(**parts, documents=documents, **fields))
 
@@ -154,13 +135,11 @@ def _ask_alone(model: Any, mode: str) -> None:
     elif mode == "stream":
         list(model.stream(QUESTION))
     else:
-        asyncio.run(exhausted(model.astream(QUESTION)) if mode == "astream" else model.ainvoke(QUESTION))
+        asyncio.run(_all_of(model.astream(QUESTION)) if mode == "astream" else model.ainvoke(QUESTION))
 
 
-async def exhausted(items: AsyncIterator[Any]) -> None:
-    """Read to the end."""
-    async for _ in items:
-        pass
+async def _all_of(items: AsyncIterator[Any]) -> list[Any]:
+    return [item async for item in items]
 
 
 def script(server: LoopbackServer, *, draft: Reply | str, final: Reply | str = ANSWER) -> None:

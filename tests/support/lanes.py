@@ -1,20 +1,22 @@
 """Two lanes: every law once, which is `make test`, and the matrices, which `make test-matrix` adds.
 
 Where a test has several parameters, say every mode with every client with every store, the fast lane takes a diagonal
-through them: each value of each parameter comes up at least once. The rest is marked `matrix`, as is what a test's
-author marked so because it is slow. `-m "not matrix"` does not even make these, which takes longer than many a test. Of
-properties, the fast lane draws a few examples, and the matrix lane as many as `examples` is given.
+through them: each value of each parameter comes up at least once. The matrix lane adds, marked `matrix`, so many cases
+that each value also meets each value of each other parameter; products of three parameters and more are never made.
+Marked so is also what a test's author marked because it is slow. Of properties, the fast lane draws a few examples, and
+the matrix lane as many as `examples` is given.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
 
 import hypothesis
 import pytest
 
 FEW = 10
+Place = tuple[int, ...]
 
 
 def load_profile() -> None:
@@ -40,7 +42,17 @@ def _axes(tables: Iterable[pytest.Mark], names: Iterable[str]) -> list[tuple[str
     return sorted([*together, *((name,) for name in alone)])
 
 
-def _diagonal(sizes: list[int]) -> set[tuple[int, ...]]:
+def _places(axes: list[tuple[str, ...]], cases: Sequence[Mapping[str, object]]) -> list[Place]:
+    """Return for each case of a test the number of its value on each axis, the longest axis first."""
+    columns = []
+    for names in axes:
+        values = [tuple(id(case[name]) for name in names) for case in cases]
+        numbers = {value: number for number, value in enumerate(dict.fromkeys(values))}
+        columns.append([numbers[value] for value in values])
+    return list(zip(*sorted(columns, key=max, reverse=True), strict=True))
+
+
+def diagonal(sizes: list[int]) -> set[Place]:
     """Return places that hold each number of each axis, the longest first, and pair them in changing ways."""
     return {
         tuple((row + row // longer) % size for longer, size in zip([sizes[0], *sizes], sizes, strict=False))
@@ -48,43 +60,37 @@ def _diagonal(sizes: list[int]) -> set[tuple[int, ...]]:
     }
 
 
-def fast_ones(axes: list[tuple[str, ...]], cases: Sequence[Mapping[str, object]]) -> list[bool]:
-    """Return for each case of a test whether it is on the diagonal.
+def pairs(places: Sequence[Place], chosen: set[Place]) -> set[Place]:
+    """Return places that, with those that are chosen, hold each pair of numbers of two axes that any place holds."""
 
-    Args:
-        axes: The names of the parameters that vary together.
-        cases: The parameters of each case.
-    """
-    columns = []
-    for names in axes:
-        values = [tuple(id(case[name]) for name in names) for case in cases]
-        numbers = {value: number for number, value in enumerate(dict.fromkeys(values))}
-        columns.append([numbers[value] for value in values])
-    places = list(zip(*sorted(columns, key=max, reverse=True), strict=True))
-    diagonal = _diagonal([1 + max(column) for column in zip(*places, strict=True)])
-    return [place in diagonal for place in places]
+    def of(place: Place) -> set[tuple[tuple[int, int], ...]]:
+        return set(combinations(enumerate(place), 2))
+
+    if len(places[0]) == 2:  # each is a pair of its own
+        return {*places} - chosen
+    missing = set().union(*map(of, places)) - set().union(*map(of, chosen))
+    found = set[Place]()
+    for many in range(len(places[0]) ** 2, 0, -1):  # first those that hold the most that is missing
+        for place in places:
+            if len(new := of(place) & missing) >= many:
+                found.add(place)
+                missing -= new
+    return found
 
 
-def leave_out_matrix(metafunc: pytest.Metafunc) -> None:
-    """Make only the cases of the fast lane, after all parameters of a test are known."""
+def choose_cases(metafunc: pytest.Metafunc, *, fast: bool) -> None:
+    """Make only the cases of the lane, after all parameters of a test are known, and mark those of the matrix."""
     calls = metafunc._calls  # pytest offers no other way to make fewer
-    marked = [any(mark.name == "matrix" for mark in call.marks) for call in calls]
-    fast = [call for call, is_marked in zip(calls, marked, strict=True) if not is_marked]
-    if len(fast) > 1:
-        axes = _axes(metafunc.definition.iter_markers("parametrize"), fast[0].params)
-        chosen = fast_ones(axes, [call.params for call in fast])
-        fast = [call for call, is_chosen in zip(fast, chosen, strict=True) if is_chosen]
-    metafunc._calls = fast or calls[:1]
-
-
-def mark_matrix(items: Iterable[pytest.Item]) -> None:
-    """Mark as `matrix` the cases of each test that lie off its diagonal."""
-    tests = defaultdict(list)
-    for item in items:
-        if isinstance(item, pytest.Function) and hasattr(item, "callspec") and not item.get_closest_marker("matrix"):
-            tests[item.nodeid.partition("[")[0]].append(item)
-    for cases in tests.values():
-        axes = _axes(cases[0].iter_markers("parametrize"), cases[0].callspec.params)
-        for case, is_fast in zip(cases, fast_ones(axes, [case.callspec.params for case in cases]), strict=True):
-            if not is_fast:
-                case.add_marker(pytest.mark.matrix)
+    is_slow = [any(mark.name == "matrix" for mark in call.marks) for call in calls]
+    others = [call for call, slow in zip(calls, is_slow, strict=True) if not slow]
+    if len(others) > 1:
+        axes = _axes(metafunc.definition.iter_markers("parametrize"), others[0].params)
+        places = _places(axes, [call.params for call in others])
+        first = diagonal([1 + max(column) for column in zip(*places, strict=True)])
+        more = set() if fast else pairs(places, first.intersection(places))
+        for call, place in zip(others, places, strict=True):
+            if place in more:
+                call.marks.append(pytest.mark.matrix.mark)
+        others = [call for call, place in zip(others, places, strict=True) if place in first | more]
+    left_out = fast and bool(others)
+    metafunc._calls = [*others, *(call for call, slow in zip(calls, is_slow, strict=True) if slow and not left_out)]

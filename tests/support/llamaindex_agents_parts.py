@@ -20,13 +20,11 @@ from llamaindex_parts import STREAMS, ListRetriever, ScriptedLLM, an_engine
 from scenarios import DOCUMENT_TEXTS, FINAL, FOUND, PASSAGE_TEXTS
 
 TEA = ("Tea ", "was ", "served.")  # stands in a passage, as FOUND stands in a document
-SERVED = "Tea was served."
 LONG = ("Tea was served", *(f", and cup {n}" for n in range(9)), ".")  # an answer that streams
-KINDS = ("reference", "answered", "declined")
-ANSWERS = {"reference": SERVED, "answered": SERVED, "declined": FOUND}
+ANSWERS = {"answered": "Tea was served.", "declined": FOUND}
 CHATS = ("chat", "achat", "stream_chat", "astream_chat")
 ROUTES = {"answered": "rag", "declined": "long_context"}
-READ = {"reference": PASSAGE_TEXTS, "answered": PASSAGE_TEXTS, "declined": DOCUMENT_TEXTS}  # what it was read from
+READ = {"answered": PASSAGE_TEXTS, "declined": DOCUMENT_TEXTS}  # what it was read from
 
 
 class OneLoopLLM(ScriptedLLM):
@@ -47,17 +45,10 @@ class OneLoopLLM(ScriptedLLM):
 
 
 def engine_of(kind: str, mode: str = "query", **fields: Any) -> RetrieverQueryEngine:
-    """The built-in engine, or one that answers in the first step, or one that declines there.
-
-    Args:
-        kind: One of `KINDS`.
-        mode: The mode that it is for.
-        fields: `draft` is what an answering model says, `final` what is said after a decline.
-    """
+    """An engine that answers in the first step, or declines there, by one of `ROUTES`; for one of the modes."""
     draft, final, delay = fields.pop("draft", TEA), fields.pop("final", FINAL), fields.pop("delay", 0.0)
     llm = OneLoopLLM(draft=("unanswerable",) if kind == "declined" else draft, final=final, delay=delay)
-    parts = {"retriever": ListRetriever(), "llm": llm, "streaming": mode in STREAMS, **fields}
-    return RetrieverQueryEngine.from_args(**parts) if kind == "reference" else an_engine(**parts)
+    return an_engine(llm=llm, streaming=mode in STREAMS, **fields)
 
 
 def retriever_of(engine: RetrieverQueryEngine) -> ListRetriever:

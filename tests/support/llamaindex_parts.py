@@ -44,7 +44,6 @@ from scenarios import (
     text_of,
 )
 from scripted import Call, Scripted, ending
-from selfroute.effects import Route
 
 # Metadata as in the other framework's parts, hidden from the model as it is hidden there.
 PASSAGES = [
@@ -393,7 +392,7 @@ def recorded() -> Iterator[Recording]:
 
 @dataclass
 class Asked:
-    """A response that was read to its end."""
+    """A response that was read to its end; its metadata are attributes, such as `route`."""
 
     response: Any
     pieces: list[str]
@@ -402,30 +401,15 @@ class Asked:
     def text(self) -> str:
         return "".join(self.pieces)
 
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name not in self.metadata:
+            raise AttributeError(name)
+        return self.metadata[name]
+
     @property
     def metadata(self) -> dict[str, Any]:
         assert self.response.metadata is not None
         return self.response.metadata
-
-    @property
-    def route(self) -> Route:
-        return self.metadata["route"]
-
-    @property
-    def answerable(self) -> bool:
-        return self.metadata["answerable"]
-
-    @property
-    def decision(self) -> dict[str, Any]:
-        return self.metadata["decision"]
-
-    @property
-    def usage(self) -> dict[str, Any]:
-        return self.metadata["usage"]
-
-    @property
-    def retrieved(self) -> list[str]:
-        return self.metadata["retrieved"]
 
     @property
     def source_nodes(self) -> list[NodeWithScore]:

@@ -77,8 +77,6 @@ class Reply:
         hold_after: After so many pieces, fewer than there are, wait until the client leaves, a minute at most; 0: right
             after the headers.
         error_after: Send an error event in place of all that follows so many pieces of a stream.
-        content_null: OpenAI's chat only: the message's content is null. A stream has a delta without content for each
-            piece.
         call: The name of a function: the reply is a call of it, the text its arguments in JSON. Completions have none.
         finish: The protocol's word for how the reply ended; by default it ended by itself, or in a call.
         refusal: OpenAI's protocols only: the text of the field in which the model refuses.
@@ -98,7 +96,6 @@ class Reply:
     hangs_up: bool = False
     hold_after: int | None = None
     error_after: int | None = None
-    content_null: bool = False
     call: str | None = None
     finish: str | None = None
     refusal: str = ""
@@ -161,7 +158,7 @@ class _OpenAI:
             calls = [cls._call(reply.call, text)]
             message = {"role": "assistant", "content": None, "tool_calls": calls}
             return cls._whole(entry, reply, message=message)
-        message = {"role": "assistant", "content": None if reply.content_null or reply.refusal else text}
+        message = {"role": "assistant", "content": None if reply.refusal else text}
         return cls._whole(entry, reply, message={**message, "refusal": reply.refusal or None})
 
     @staticmethod
@@ -173,14 +170,14 @@ class _OpenAI:
         if reply.call:
             delta = {"role": "assistant", "tool_calls": [{"index": 0, **cls._call(reply.call, "")}]}
             return [cls._chunk(entry, delta=delta)]
-        opening = cls._chunk(entry, delta={"role": "assistant"} | ({} if reply.content_null else {"content": ""}))
+        opening = cls._chunk(entry, delta={"role": "assistant", "content": ""})
         return [opening, *(cls._chunk(entry, delta={"refusal": word}) for word in Reply(reply.refusal).cut())]
 
     @classmethod
     def piece(cls, entry: Entry, reply: Reply, text: str) -> Json:
         if reply.call:
             return cls._chunk(entry, delta={"tool_calls": [{"index": 0, "function": {"arguments": text}}]})
-        return cls._chunk(entry, delta={} if reply.content_null else {"content": text})
+        return cls._chunk(entry, delta={"content": text})
 
     @classmethod
     def closing(cls, entry: Entry, reply: Reply) -> list[Json]:
@@ -802,10 +799,7 @@ RATE_LIMITED = _openai_error(
 SERVER_ERROR = _openai_error(
     500, "The server had an error while processing your request. Sorry about that!", type="server_error"
 )
-TOO_LONG_TYPED = too_long_typed()
-TOO_LONG_IN_WORDS = too_long_in_words()
 GEMINI_RATE_LIMITED = _gemini_error(
     429, "You exceeded your current quota, please check your plan and billing details.", "RESOURCE_EXHAUSTED"
 )
 GEMINI_SERVER_ERROR = _gemini_error(500, "An internal error has occurred. Please retry.", "INTERNAL")
-GEMINI_TOO_LONG = gemini_too_long()

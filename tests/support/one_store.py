@@ -5,7 +5,6 @@ Its vectors know words and no numbers, as real ones hardly do; those of the kind
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -13,8 +12,7 @@ from langchain_core.documents import Document
 from langchain_core.runnables import Runnable, RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 from llama_index.core import StorageContext, VectorStoreIndex
-from llama_index.core.llms import LLM, CompletionResponse, CustomLLM, LLMMetadata
-from llama_index.core.llms.callbacks import llm_completion_callback
+from llama_index.core.llms import LLM
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 from llama_index.vector_stores.chroma import ChromaVectorStore
 
@@ -22,6 +20,7 @@ from both_parts import Outcome, Pipeline, in_the_words_of
 from in_chroma import new_chroma, new_collection
 from langchain_selfroute import SelfRouteChain
 from langchain_stores import chunks_of
+from llamaindex_parts import ScriptedLLM
 from llamaindex_selfroute import SelfRouteQueryEngine
 from selfroute_workbench.demo import with_langchain, with_llamaindex
 from word_vectors import LangChainWords, LlamaIndexWords
@@ -62,26 +61,6 @@ class Model:
         """Return the reply to a prompt."""
         self.prompts.append(prompt)
         return ANSWER if prompt.startswith(_LONG) else self.draft
-
-
-class _LLM(CustomLLM):
-    model: Any
-
-    @property
-    def metadata(self) -> LLMMetadata:
-        return LLMMetadata()
-
-    @llm_completion_callback()
-    def complete(self, prompt: str, formatted: bool = False, **_: Any) -> CompletionResponse:
-        return CompletionResponse(text=self.model.reply(prompt))
-
-    @llm_completion_callback()
-    def stream_complete(self, prompt: str, formatted: bool = False, **_: Any) -> Any:
-        def pour() -> Iterator[CompletionResponse]:
-            text = self.model.reply(prompt)
-            yield CompletionResponse(text=text, delta=text)
-
-        return pour()
 
 
 @cache
@@ -126,7 +105,11 @@ def runnable(model: Model) -> Runnable[Any, str]:
 
 def llm(model: Model) -> LLM:
     """The model in LlamaIndex."""
-    return _LLM(model=model)
+
+    def reply(prompt: str) -> tuple[str]:
+        return (model.reply(prompt),)
+
+    return ScriptedLLM(draft=reply, looks=(reply,), final=reply, marker=_LONG, is_chat=False)
 
 
 def pipeline(framework: str, kind: str = "memory", *, model: Model | None = None, **options: Any) -> Any:

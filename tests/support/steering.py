@@ -184,7 +184,7 @@ def _looked(*looks: Pieces) -> dict[str, Any]:
 
 _SURE, _UNSURE = ("70\n", *LOOKED), ("42\n", *LOOKED)  # replies to sections
 
-LINES = ["80 42", "80, 42", "80% / 42%", "**80 42**", "(80, 42)", "80/100 42/100", "Prospect: 80, confidence: 42"]
+LINES = ["80 42", "80% / 42%", "**80 42**", "Prospect: 80, confidence: 42"]
 NUMBERS = [
     *(_doubted(f"a doubt written {line}", f"{line}\n", "Mr Lin ", "took the chair.") for line in LINES),
     *(_doubted(f"a doubt in single characters {line}", *f"{line}\n{LIN}") for line in LINES),
@@ -206,7 +206,7 @@ NUMBERS = [
     _sure("a number out of range", "101 20\n", LIN, numbers=None, answer=f"101 20\n{LIN}"),
     *(
         _sure(f"two numbers and nothing more, {text!r}", *pieces, numbers=None, answer=text)
-        for text in ("12 and 15", "5/10", "80 42", "5 90", "80 42\n", "\n5 0\n\n", "```\n80 42\n```")
+        for text in ("12 and 15", "80 42", "\n5 0\n\n", "```\n80 42\n```")
         for pieces in ((text,), tuple(text))
     ),
     _sure(

@@ -1,7 +1,6 @@
 """Mixed traffic: a plan of queries of every kind and end, the server that they go to, and readers of both frameworks.
 
-Every query is about a folder of its own in a real store, so that whatever is mixed up is noticed. Where it is slow,
-replies start late and arrive in slow pieces, connections end before any header, and readers leave at any moment.
+Every query is about a folder of its own in a real store, so that whatever is mixed up is noticed.
 """
 
 from __future__ import annotations
@@ -44,11 +43,13 @@ from llama_index.llms.openai_like import OpenAILike
 import langchain_selfroute
 import llamaindex_selfroute
 import loopback
+from hosts_wires import failing
 from langchain_selfroute import SelfRouteChain
 from llamaindex_selfroute import SelfRouteQueryEngine
 from llamaindex_selfroute.events import SelfRouteQueryEvent
 from loopback import LoopbackServer, Reply, Request
 from selfroute.effects import Route
+from selfroute.policies import Budget
 from selfroute.usage import FREE, NOTHING, StepUsage
 from selfroute.usage.counts import Entry, Outcome
 from selfroute.usage.ledger import Ledger
@@ -144,22 +145,13 @@ class Query:
 class Dice:
     """Draws queries."""
 
-    def __init__(self, kind: type[Chains | Engines], *, seed: int = 0, slow: float = 0.0) -> None:
-        """Start.
-
-        Args:
-            kind: Who asks.
-            seed: Of all that is drawn.
-            slow: Seconds that a slow start takes at most; a piece takes a fiftieth. If any, all queries are streams.
-        """
-        self._kind, self._slow, self._random = kind, slow, Random(f"{kind.__name__} {seed}")  # noqa: S311
-        self._modes = (*["astream"] * 9, "stream") if slow else kind.modes
-        self._models = kind.models[:2] if slow else kind.models
+    def __init__(self, kind: type[Chains | Engines], seed: int) -> None:
+        self._kind, self._random = kind, Random(f"{kind.__name__} {seed}")  # noqa: S311
 
     def query(self, number: int) -> Query:
         """Draw a query."""
         random = self._random
-        mode, models, step = random.choice(self._modes), random.choice(self._models), random.choice(STEPS)
+        mode, models, step = random.choice(self._kind.modes), random.choice(self._kind.models), random.choice(STEPS)
         client = models[1] or models[0] if step == "long_context" else models[0]
         streams, awaits = "stream" in mode, mode.startswith("a")
         trouble = random.choice([*["none"] * 4, *self._troubles(step, client, mode=mode)])
@@ -193,9 +185,7 @@ class Dice:
             step=step,
             models=models,
             mode=mode,
-            replies={
-                name: tuple(map(self._slowed, strange[trouble] if name == step else (usual[name],))) for name in STEPS
-            },
+            replies={name: strange[trouble] if name == step else (usual[name],) for name in STEPS},
             again=again,
             leaves_after=leaves_after if trouble == "leaves" else None,
             cancels=awaits and (not leaves_after or random.random() < 0.5),
@@ -239,15 +229,7 @@ class Dice:
             if streams and (lossy or (event and not (OLD and client == "openai")))
             else "drop_after": after
         }
-        broken = Reply(text, **usual, **counts)
-        early = [replace(broken, hangs_up=True), Reply(text, drop_after=0)]
-        return self._random.choice([broken, broken, *early]) if self._slow else broken
-
-    def _slowed(self, reply: Reply | int) -> Reply | int:
-        if isinstance(reply, int) or not self._slow:
-            return reply
-        delay, first = (self._random.choice([0, self._random.uniform(0, self._slow)]) for _ in range(2))
-        return replace(reply, delay=delay / 50, first_delay=first)
+        return Reply(text, **usual, **counts)
 
     def _held(self, text: str, needed: int, **counts: int) -> Reply:
         return Reply(text, hold_after=needed and needed + self._random.randint(0, MOST_AFTER), **counts)
@@ -296,9 +278,7 @@ def error(request: Request, status: int) -> Reply:
     gemini = request.protocol == "gemini"
     if status == 400:
         return (loopback.gemini_too_long if gemini else loopback.too_long_typed)(LIMIT, count(request.prompt))
-    if status == 429:
-        return loopback.GEMINI_RATE_LIMITED if gemini else loopback.RATE_LIMITED
-    return loopback.GEMINI_SERVER_ERROR if gemini else loopback.SERVER_ERROR
+    return failing("gemini" if gemini else "openai", status)
 
 
 @dataclass
@@ -368,12 +348,8 @@ class _Crowd:
     entries: dict[int, list[Entry]]
 
     def __init__(self, patience: Callable[[Query], Awaitable[object]]) -> None:
-        """Start.
-
-        Args:
-            patience: Waits until a reader leaves before anything has come.
-        """
-        self._patience = patience
+        """Start; `patience` waits until a reader leaves before anything has come."""
+        self._patience, self.budget = patience, Budget(tokens=10**9, per="day")
 
     @staticmethod
     def again(*, streams: bool) -> Sequence[str]:
@@ -526,6 +502,7 @@ class Chains(_Crowd):
                 long_context_llm=ready(second),
                 answerability="structured" if structured else "text",
                 priced_as=priced_as((first, second)),
+                escalation=self.budget,
             )
 
         chain = over(*models)
@@ -605,6 +582,7 @@ class Engines(_Crowd):
             answerability="structured" if structured else "text",
             streaming=streaming,
             priced_as=priced_as(models),
+            escalation=self.budget,
         )
 
     def _asked(self, query: Query) -> Any:
@@ -635,18 +613,10 @@ class Engines(_Crowd):
             await model._get_aclient().close()
 
 
-async def ask_all(crowd: Chains | Engines, plan: Sequence[Query], *, deadline: float, at_once: int = 0) -> list[Seen]:
-    """Ask all queries, each in a task or a thread; what does not end in time has no end.
-
-    Args:
-        crowd: Who asks.
-        plan: The queries.
-        deadline: Seconds until all should have ended.
-        at_once: How many threads, and tasks beside them, there are at a time; 0 for one for each query.
-    """
+async def ask_all(crowd: Chains | Engines, plan: Sequence[Query], *, deadline: float) -> list[Seen]:
+    """Ask all queries, in eight threads and tasks at a time; what does not end in time has no end."""
     loop = asyncio.get_running_loop()
-    threads = at_once or sum(not query.awaits for query in plan)
-    pool, turns = ThreadPoolExecutor(threads or 1), asyncio.Semaphore(at_once or len(plan))
+    pool, turns = ThreadPoolExecutor(8), asyncio.Semaphore(8)
 
     async def aask(query: Query) -> Seen:
         async with turns:
@@ -690,23 +660,11 @@ def near(estimated: int, booked: int) -> bool:
     return booked * 0.7 <= estimated <= booked * 2
 
 
-def account_is_wrong(
-    query: Query, entries: Sequence[Entry], bills: Mapping[tuple[int, Route], Any], *, at_any_moment: bool
-) -> str | None:
-    """Compare what one query counts with its bills; say what is wrong, if anything is.
-
-    Args:
-        query: The query.
-        entries: What was noted of it.
-        bills: The bills of all queries.
-        at_any_moment: Whether who leaves before anything has come may leave before the request was sent.
-    """
-    early = at_any_moment and query.leaves_after == 0
-    if early and not entries:
-        return None  # cancelled before anything was done
+def account_is_wrong(query: Query, entries: Sequence[Entry], bills: Mapping[tuple[int, Route], Any]) -> str | None:
+    """Compare what one query counts with its bills; say what is wrong, if anything is."""
     if Counter(entry.outcome for entry in entries) != Counter(query.outcomes):
         return f"it was booked as {[entry.outcome for entry in entries]}"
-    if not early and query.route not in {None, entries[-1].route}:
+    if query.route not in {None, entries[-1].route}:
         return f"it was booked on the route {entries[-1].route}"
     if entries[-1].outcome == "answered" and entries[-1].answerable is not query.answerable:
         return f"it was booked as answerable: {entries[-1].answerable}"
@@ -715,37 +673,34 @@ def account_is_wrong(
         counts, bill = counted(entries, step), billed(some)
         whole = all(one.done for one in some if told(one) or one.left)
         unread = bill.output_tokens - counts.output_tokens  # what a reader who left did not read was made all the same
-        if early:  # before or after the request was sent, or its answer
-            most = max((len(reply.cut()) + reply.thinking_tokens for reply in query.replies[step]), default=0)  # type: ignore[union-attr]
-            agree = bill.input_tokens == 0 or (
-                near(counts.input_tokens, bill.input_tokens) and -MOST_AFTER <= unread <= most
-            )
+        reported = query.trouble != "unreported" or step != query.step
+        agree = counts.cached_tokens == bill.cached_tokens and counts.estimated is not (whole and reported)
+        if counts.estimated:
+            agree = agree and near(counts.input_tokens, bill.input_tokens)
+            agree = agree and counts.output_tokens <= 2 * bill.output_tokens + MOST_AFTER
         else:
-            reported = query.trouble != "unreported" or step != query.step
-            agree = counts.cached_tokens == bill.cached_tokens and counts.estimated is not (whole and reported)
-            if counts.estimated:
-                agree = agree and near(counts.input_tokens, bill.input_tokens)
-                agree = agree and counts.output_tokens <= 2 * bill.output_tokens + MOST_AFTER
-            else:
-                agree = agree and (counts.input_tokens, unread) == (bill.input_tokens, 0)
+            agree = agree and (counts.input_tokens, unread) == (bill.input_tokens, 0)
         if not agree:
             return f"it counts for {step} {counts}, the provider {bill}"
     return None
 
 
-def broken_laws(crowd: Chains | Engines, seen: Sequence[Seen], bills: Bills, *, at_any_moment: bool) -> list[str]:
+def broken_laws(crowd: Chains | Engines, seen: Sequence[Seen], bills: Bills) -> list[str]:
     """Say which query broke which law; a ledger has the sums of what was noted of all queries."""
     found = []
     for one in seen:
         query = one.query
         entries = crowd.entries.get(query.number, [])
-        wrong = one.wrong() or account_is_wrong(query, entries, bills, at_any_moment=at_any_moment)
+        wrong = one.wrong() or account_is_wrong(query, entries, bills)
         if wrong:
             kind = f"{query.trouble} in {query.step}, {query.mode}, reader leaves after {query.leaves_after}"
             found.append(f"{query.question} {wrong} ({kind})")
     again = Ledger()
     for entry in (entry for some in crowd.entries.values() for entry in some):
         again.add(entry)
+    told = sum(counted(some, "long_context").total_tokens for some in crowd.entries.values())
+    if crowd.budget.spent["tokens"] != told or not told:
+        found.append(f"the budget counts {crowd.budget.spent}, and the entries {told}")
     if crowd.ledger.to_dict() != again.to_dict():
         found.append(f"the ledger has {crowd.ledger.to_dict()}, and what was noted adds up to {again.to_dict()}")
     return found

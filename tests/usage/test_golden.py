@@ -179,7 +179,7 @@ class Unknown(llamaindex_parts.ScriptedLLM):
         raise ValueError(msg)
 
 
-def test_usage_of_an_engine_whose_second_model_does_not_know_itself() -> None:
+def test_usage_with_a_second_model_of_no_name() -> None:
     response = llamaindex_parts.an_engine(("Mr Lin.",), None, long_context_llm=Unknown()).query(QUESTION)
     assert (str(response), response.metadata["usage"]["long_context_only"]) == ("Mr Lin.", None)
 
@@ -228,7 +228,7 @@ def test_savings_of_a_question_that_read_no_documents(name: str) -> None:
     [(StepUsage(5_000, 9, estimated=True), [Size("a", 20_000)]), (StepUsage(9_000, 9), None)],
     ids=["estimated", "trimmed"],
 )
-def test_savings_learn_nothing_from_estimates_and_trimmed_documents(counts: StepUsage, sizes: Any) -> None:
+def test_savings_learn_nothing_from_estimates(counts: StepUsage, sizes: Any) -> None:
     estimate, used = LongContextEstimate(), Usage(rag=StepUsage(100, 5))
     prompt = PromptSize(20_100, 20_000)
     read = estimate.read(Usage(long_context=counts), sizes, prompt=prompt, model=ONE)

@@ -89,42 +89,6 @@ def steps_of(entries: Iterable[Entry], step: str) -> list[StepUsage]:
     return [counts for entry in entries if (counts := getattr(entry.usage, step))]
 
 
-@examples(60)
-@given(ENTRIES)
-def test_ledger_savings(entries: list[Entry]) -> None:
-    answered = [entry.usage for entry in entries if entry.outcome == "answered"]
-    figures = added(entries).to_dict()
-    measured = [usage for usage in answered if usage.long_context_only is not None]
-    unknown = len(answered) - len(measured)
-    read, only = sum(one.input_tokens for one in measured), sum(one.long_context_only or 0 for one in measured)
-    assert figures["savings"] == {
-        "queries": len(measured),
-        "input_tokens": read,
-        "long_context_only": only,
-        "token_ratio": read / only if only and unknown * 10 <= len(answered) else None,
-        "unknown": unknown,
-    }
-    both = [(one.cost.dollars, one.cost_long_context_only.dollars) for one in measured]
-    known = [(cost, alone) for cost, alone in both if cost is not None and alone is not None]
-    priced = [one for one, pair in zip(measured, both, strict=True) if None not in pair]
-    compared = figures["money"]["compared"]
-    assert compared["queries"] == len(known)
-    assert Decimal(compared["cost"]) == sum(cost for cost, _ in known)
-    assert Decimal(compared["cost_long_context_only"]) == sum(alone for _, alone in known)
-    if known and (len(answered) - len(known)) * 10 <= len(answered):
-        assert Decimal(compared["saved"]) == sum(alone - cost for cost, alone in known)
-        for bound, name in (("nothing_cached", "cost_cold"), ("all_warm", "cost_warm")):
-            bounds = [getattr(one, name).dollars for one in priced]
-            alone = [
-                one.cost_long_context_only.dollars if cost is None else cost
-                for one, cost in zip(priced, bounds, strict=True)
-            ]
-            assert Decimal(compared["saved_range"][bound]) == sum(alone) - sum(cost for cost, _ in known)
-    else:
-        assert compared["saved"] is None
-        assert compared["saved_range"] == {"nothing_cached": None, "all_warm": None}
-
-
 def test_ledger_models_are_bounded() -> None:
     entries = [an_entry(models={f"openai:{number}": StepUsage(1, 1)}) for number in range(150)]
     figures = added([*entries, *entries]).to_dict()["models"]
@@ -132,20 +96,6 @@ def test_ledger_models_are_bounded() -> None:
     assert figures["openai:0"]["input_tokens"] == 2
     assert sum(one["input_tokens"] for one in figures.values()) == 300
     assert figures["others"]["input_tokens"] > 90
-
-
-@examples(60)
-@given(ENTRIES)
-def test_ledger_cost(entries: list[Entry]) -> None:
-    money = added(entries).to_dict()["money"]
-    steps = [counts for step in STEPS for counts in steps_of(entries, step)]
-    known = [step.cost.dollars for step in steps if step.cost.dollars is not None]
-    if known or not steps:
-        assert Decimal(money["cost"]) == sum(known)
-    else:
-        assert money["cost"] is None
-    reasons = [entry.usage.cost.unknown for entry in entries if entry.usage.cost.dollars is None]
-    assert money["unpriced"] == {reason: reasons.count(reason) for reason in reasons}
 
 
 @pytest.mark.parametrize(
@@ -410,7 +360,7 @@ NINE_ZEROS = Cost(Decimal("0E-9"))
 FREE_STEP = StepUsage(0, 0, cost=NINE_ZEROS)
 
 
-@examples(300)
+@examples(100)
 @example([Entry("failed", Usage(FREE_STEP, None, FREE_STEP, 0, *[NINE_ZEROS] * 3), 1.0, error="TimeoutError")])
 @given(ROWS)
 def test_ledger_read_adds_up(entries: list[Entry]) -> None:

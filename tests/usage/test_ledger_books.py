@@ -7,8 +7,6 @@ import gc
 import threading
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
-from functools import partial
-from random import Random
 from typing import Any
 
 import genai_prices
@@ -26,31 +24,25 @@ from traffic import STEPS, Chains, Desk, Dice, Engines, Query, ask_all, broken_l
 
 pytestmark = pytest.mark.usefixtures("frozen")
 
-SLOW = 0.2  # seconds
-
-
-async def at_any_moment(query: Query) -> None:
-    await asyncio.sleep(Random(query.number).uniform(0, 2 * SLOW))  # noqa: S311
-
 
 class Round:
     """A round of queries, each with an end of its own, and what is left when it is over."""
 
-    def __init__(self, kind: type[Chains | Engines], many: int, *, slow: float = 0.0) -> None:
-        self.kind, self.slow, handlers = kind, slow, get_dispatcher().event_handlers
+    def __init__(self, kind: type[Chains | Engines], many: int) -> None:
+        self.kind, handlers = kind, get_dispatcher().event_handlers
         before, threads = list(handlers), set(threading.enumerate())
-        dice = Dice(kind, seed=7, slow=slow)
+        dice = Dice(kind, seed=7)
         self.plan = [dice.query(number) for number in range(many)]
         with LoopbackServer(lambda _: "") as server:
             desk = Desk(server, self.plan)
-            crowd = kind(server, at_any_moment if slow else desk.holds)
+            crowd = kind(server, desk.holds)
             handlers.extend(getattr(crowd, "handlers", ()))
             asyncio.run(self._ask(crowd))
             handlers[:] = before
             gc.collect()  # LlamaIndex leaves a sync stream that was closed to the garbage collector
             server.settle(timeout=30)
         self.threads, self.bills = set(threading.enumerate()) - threads, desk.bills
-        self.broken = broken_laws(crowd, self.seen, desk.bills, at_any_moment=bool(slow))
+        self.broken = broken_laws(crowd, self.seen, desk.bills)
         self.money = crowd.ledger.to_dict()["money"]
         self.costs = {number: [entry.usage.cost for entry in some] for number, some in crowd.entries.items()}
         crowd.entries.clear()
@@ -58,7 +50,7 @@ class Round:
         self.left_over = left_over()
 
     async def _ask(self, crowd: Chains | Engines) -> None:
-        self.seen = await ask_all(crowd, self.plan, deadline=60, at_once=0 if self.slow else 8)
+        self.seen = await ask_all(crowd, self.plan, deadline=60)
         for _ in range(100):  # what is dropped is closed in tasks of its own
             if len(asyncio.all_tasks()) > 1:
                 await asyncio.sleep(0.01)
@@ -66,32 +58,18 @@ class Round:
         await crowd.close()
 
 
-ROUNDS = {
-    "LangChain": partial(Round, Chains, 90),
-    "LlamaIndex": partial(Round, Engines, 90),
-    "LangChain, slow": partial(Round, Chains, 80, slow=SLOW),
-    "LlamaIndex, slow": partial(Round, Engines, 80, slow=SLOW),
-    "LangChain, many": partial(Round, Chains, 260),
-    "LlamaIndex, many": partial(Round, Engines, 260),
-}
+ROUNDS = [(Chains, 90), (Engines, 90), pytest.param((Chains, 260), marks=pytest.mark.matrix)]
+ROUNDS += [pytest.param((Engines, 260), marks=pytest.mark.matrix)]
 
 
-BEFORE_EACH_COMMIT = ("LangChain", "LlamaIndex, slow")
-
-
-@pytest.fixture(
-    scope="module",
-    params=[name if name in BEFORE_EACH_COMMIT else pytest.param(name, marks=pytest.mark.matrix) for name in ROUNDS],
-)
+@pytest.fixture(scope="module", params=ROUNDS, ids=["LangChain", "LlamaIndex", "LangChain, many", "LlamaIndex, many"])
 def over(request: pytest.FixtureRequest) -> Round:
-    return ROUNDS[request.param]()
+    return Round(*request.param)
 
 
 def test_ledger_is_the_providers_book(over: Round) -> None:
     """Each query shows its own answer, or a beginning of it, and nothing of it is left when it is over."""
-    assert (over.broken, over.left_over) == ([], {})
-    if over.slow:
-        assert (over.tasks, over.threads) == (set(), set())
+    assert (over.broken, over.left_over, over.tasks, over.threads) == ([], {}, set(), set())
 
 
 def test_ledger_hears_of_every_kind_of_end(over: Round) -> None:
@@ -100,9 +78,8 @@ def test_ledger_hears_of_every_kind_of_end(over: Round) -> None:
     left = {(one.query.cancels, bool(one.text)) for one in over.seen if one.end == "left"}
     assert left == {(True, False), (True, True), (False, True)}
     assert len({one.error for one in over.seen if one.end == "failed"}) > 3
-    if not over.slow:
-        assert {one.query.mode for one in over.seen} == set(over.kind.modes)
-        assert {one.query.again for one in over.seen} == {None, *over.kind.again(streams=False)}
+    assert {one.query.mode for one in over.seen} == set(over.kind.modes)
+    assert {one.query.again for one in over.seen} == {None, *over.kind.again(streams=False)}
 
 
 PROVIDERS = {"gpt-4o-mini": "openai", "gemini-2.5-flash": "google"}

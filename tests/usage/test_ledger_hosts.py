@@ -11,9 +11,7 @@ from dataclasses import fields
 from typing import Any
 
 import pytest
-from langchain_core.output_parsers import StrOutputParser
-from langchain_core.runnables import Runnable, RunnableLambda
-from langgraph.graph import END, START, MessagesState, StateGraph
+from langchain_core.runnables import RunnableLambda
 from llama_index.core import Document, MockEmbedding, VectorStoreIndex
 from llama_index.core.instrumentation import get_dispatcher
 
@@ -25,20 +23,6 @@ from both_parts import STREAMS, ledger_of, listening, pipeline
 from scenarios import QUESTION
 
 ANSWER = ("Mr Lin.",)
-
-
-def in_graph(chain: Runnable[Any, Any]) -> Runnable[Any, Any]:
-    question = RunnableLambda(lambda state: state["messages"][-1].text)
-    node = question | chain.pick("answer") | {"messages": StrOutputParser()}
-    graph: Any = StateGraph(MessagesState)
-    return graph.add_node("ask", node).add_edge(START, "ask").add_edge("ask", END).compile()
-
-
-@pytest.mark.parametrize("mode", lc.MODES)
-async def test_ledger_of_a_graph(mode: str) -> None:
-    ledger = langchain_selfroute.SelfRouteLedger()
-    await lc.chunks(in_graph(lc.a_chain()), {"messages": [QUESTION]}, mode, {"callbacks": [ledger]})
-    assert ledger.to_dict()["routes"] == {"rag": 0, "sections": 0, "long_context": 1}
 
 
 @pytest.mark.parametrize("mode", lc.MODES)

@@ -89,7 +89,7 @@ def fails(*_: Any) -> Any:
     raise ValueError
 
 
-def test_savings_of_one_tenant_are_not_known_to_another_behind_an_opaque_filter() -> None:
+def test_savings_behind_an_opaque_filter() -> None:
     north = chunks_of(text_of("North", 90), source="plan", tenant="north")
     shelf = Shelf([*north, Document("South", metadata={"source": "plan"})])
 

@@ -88,12 +88,6 @@ def test_count_tokens_of_a_long_text(name: str) -> None:
     assert count_tokens(text * times) == pytest.approx(count_tokens(text * 100) * times / 100, rel=0.02)
 
 
-def test_count_tokens_of_a_long_text_of_two_scripts() -> None:
-    chinese, prose = TEXTS["Chinese"][0] * 10_000, PROSE * 10_000
-    whole = count_tokens(chinese[:100_000]) / 100_000 * len(chinese) + len(prose) / 4
-    assert count_tokens(chinese + prose) == pytest.approx(whole, rel=0.03)
-
-
 @pytest.mark.parametrize("name", TEXTS)
 def test_fewest_tokens_are_fewer_than_any_tokenizer_finds(name: str) -> None:
     text, o200k, cl100k = TEXTS[name]

@@ -24,7 +24,6 @@ class FaissCase(LangChainCase):
     needs = ("langchain_community", "faiss")
 
     def __init__(self, folder: Path) -> None:
-        """Open an empty store."""
         import faiss
         from langchain_community.docstore.in_memory import InMemoryDocstore
         from langchain_community.vectorstores import FAISS
@@ -41,7 +40,6 @@ class FaissCase(LangChainCase):
         }
 
     def dump(self) -> int:
-        """Read its docstore."""
         store: Any = self.vectorstore
         return len([store.docstore.search(id_) for id_ in store.index_to_docstore_id.values()])
 
@@ -62,7 +60,6 @@ class QdrantCase(LangChainCase):
     ordered = False
 
     def __init__(self, folder: Path) -> None:
-        """Open an empty collection."""
         from langchain_qdrant import QdrantVectorStore
         from qdrant_client import QdrantClient, models
 
@@ -86,11 +83,9 @@ class QdrantCase(LangChainCase):
         }
 
     def dump(self) -> int:
-        """Read all points."""
         return len(_points(self._client))
 
     def close(self) -> None:
-        """Close the client."""
         self._client.close()
 
 
@@ -104,7 +99,6 @@ class IndexQdrantCase(LlamaIndexCase):
     ordered = False
 
     def __init__(self, folder: Path) -> None:
-        """Open an empty collection."""
         from llama_index.vector_stores.qdrant import QdrantVectorStore
         from qdrant_client import AsyncQdrantClient, QdrantClient
 
@@ -115,11 +109,9 @@ class IndexQdrantCase(LlamaIndexCase):
         self.index = VectorStoreIndex.from_vector_store(store, embed_model=EMBEDDING)
 
     def dump(self) -> int:
-        """Read all points and make nodes of them."""
         return len(nodes_of((point.payload, point.payload.get("text")) for point in _points(self._client)))
 
     def close(self) -> None:
-        """Close the client."""
         self._client.close()
 
 

@@ -25,12 +25,10 @@ class HashEmbeddings(Embeddings):
     """Turns a text into numbers that look random and are always the same."""
 
     def embed_query(self, text: str) -> list[float]:
-        """Return one vector."""
         digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=SIZE).digest()
         return [byte / 255 + 0.01 for byte in digest]
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """Return a vector per text."""
         return [self.embed_query(text) for text in texts]
 
 
@@ -72,7 +70,6 @@ class LangChainCase(Case):
         return self.vectorstore.add_documents([_document(piece) for piece in pieces])
 
     def delete(self, ids: list[str]) -> None:
-        """Delete chunks as `delete` does."""
         self.vectorstore.delete(ids)
 
     def reader(self, *, within: Any = None, declared: Any = None) -> Any:
@@ -102,7 +99,6 @@ class InMemoryCase(LangChainCase):
     copied = True
 
     def __init__(self, folder: Path) -> None:
-        """Open an empty store."""
         super().__init__(folder)
         self.vectorstore = InMemoryVectorStore(HashEmbeddings())
 
@@ -111,7 +107,6 @@ class InMemoryCase(LangChainCase):
         return {"callable": lambda document: document.metadata["tenant"] == tenant}
 
     def dump(self) -> int:
-        """Read its dict."""
         return len([(entry["text"], entry["metadata"]) for entry in self.vectorstore.store.values()])
 
 
@@ -123,7 +118,6 @@ class ChromaCase(LangChainCase):
     needs = ("langchain_chroma",)
 
     def __init__(self, folder: Path) -> None:
-        """Open an empty store."""
         super().__init__(folder)
         self.vectorstore = new_chroma(HashEmbeddings())
 
@@ -132,7 +126,6 @@ class ChromaCase(LangChainCase):
         return {"dict": {"tenant": tenant}, "$in": {"tenant": {"$in": [tenant]}}}
 
     def dump(self) -> int:
-        """Read all rows."""
         return len(self.vectorstore.get(include=["documents", "metadatas"])["ids"])
 
 

@@ -62,7 +62,6 @@ class LlamaIndexCase(Case):
         return [node.node_id for node in nodes]
 
     def delete(self, ids: list[str]) -> None:
-        """Delete nodes as `delete_nodes` does."""
         self.index.delete_nodes(ids, delete_from_docstore=True)
 
     def filters(self, tenant: str) -> Mapping[str, Any]:
@@ -148,12 +147,10 @@ class DocstoreCase(LlamaIndexCase):
     many = 2_000  # LlamaIndex takes minutes for more
 
     def __init__(self, folder: Path) -> None:
-        """Open an empty index."""
         super().__init__(folder)
         self.index = VectorStoreIndex([], embed_model=EMBEDDING)
 
     def dump(self) -> int:
-        """Read all nodes."""
         return len([node.get_content() for node in self.index.docstore.docs.values()])
 
 
@@ -164,7 +161,6 @@ class ChromaCase(LlamaIndexCase):
     needs = ("llama_index.vector_stores.chroma",)
 
     def __init__(self, folder: Path) -> None:
-        """Open an empty store."""
         from llama_index.vector_stores.chroma import ChromaVectorStore
 
         super().__init__(folder)
@@ -173,7 +169,6 @@ class ChromaCase(LlamaIndexCase):
         self.index = VectorStoreIndex.from_vector_store(store, embed_model=EMBEDDING)
 
     def dump(self) -> int:
-        """Read all rows and make nodes of them."""
         found = self._collection.get(include=["documents", "metadatas"])
         return len(nodes_of(zip(found["metadatas"], found["documents"], strict=True)))
 

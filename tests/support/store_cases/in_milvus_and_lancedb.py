@@ -51,11 +51,9 @@ class _Milvus(Case):
 
     @property
     def file(self) -> Path:
-        """The file of the database."""
         return self.folder / "milvus.db"
 
     def close(self) -> None:
-        """Stop its server."""
         from milvus_lite.server_manager import server_manager_instance
 
         server_manager_instance.release_server(str(self.file))
@@ -72,7 +70,6 @@ class LangChainMilvusCase(_Milvus, LangChainCase):
     vectorstore: Any
 
     def __init__(self, folder: Path) -> None:
-        """Open an empty collection."""
         super().__init__(folder)
         self.vectorstore = open_milvus(self.file)
 
@@ -89,7 +86,6 @@ class LangChainMilvusCase(_Milvus, LangChainCase):
         return super(LangChainMilvusCase, other).routed(mode, within=within)
 
     def dump(self) -> int:
-        """Read all rows by pages."""
         pages = self.vectorstore.client.query_iterator(
             self.vectorstore.collection_name, batch_size=5_000, filter="pk >= 0", output_fields=["text", "$meta"]
         )
@@ -104,7 +100,6 @@ class LlamaIndexMilvusCase(_Milvus, LlamaIndexCase):
     ordered = False
 
     def __init__(self, folder: Path) -> None:
-        """Open an empty collection."""
         super().__init__(folder)
         self._open()
 
@@ -122,7 +117,6 @@ class LlamaIndexMilvusCase(_Milvus, LlamaIndexCase):
         return super(LlamaIndexMilvusCase, other).routed(mode, within=within)
 
     def dump(self) -> int:
-        """Read all rows by pages and make nodes of them."""
         pages = self.store.client.query_iterator(
             self.store.collection_name, batch_size=5_000, filter='id != ""', output_fields=["text", "$meta"]
         )
@@ -140,7 +134,6 @@ class LangChainLanceDBCase(LangChainCase):
     vectorstore: Any
 
     def __init__(self, folder: Path) -> None:
-        """Open an empty table."""
         super().__init__(folder)
         self.vectorstore = open_lancedb(folder)
 
@@ -150,7 +143,6 @@ class LangChainLanceDBCase(LangChainCase):
         return {"dict": {"metadata.tenant": tenant}, "sql": own, "or": f"{own} OR metadata.tenant = 'nobody'"}
 
     def dump(self) -> int:
-        """Read all rows."""
         return len(self.vectorstore.get_table().search().select(["text", "metadata"]).limit(None).to_list())
 
 
@@ -163,7 +155,6 @@ class LlamaIndexLanceDBCase(LlamaIndexCase):
     ignored = (r"table_names\(\) is deprecated",)
 
     def __init__(self, folder: Path) -> None:
-        """Open an empty table."""
         from llama_index.vector_stores.lancedb import LanceDBVectorStore
 
         super().__init__(folder)
@@ -171,11 +162,9 @@ class LlamaIndexLanceDBCase(LlamaIndexCase):
         self.index = VectorStoreIndex.from_vector_store(self.store, embed_model=EMBEDDING)
 
     def delete(self, ids: list[str]) -> None:
-        """Delete rows, past the store: its own `delete_nodes` fails with LanceDB 0.40."""
         self.store.table.delete(f"id IN ({', '.join(map(repr, ids))})")
 
     def dump(self) -> int:
-        """Read all rows and make nodes of them."""
         rows = self.store.table.search().select(["text", "metadata"]).limit(None).to_list()
         return len(nodes_of((row["metadata"], row["text"]) for row in rows))
 
