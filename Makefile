@@ -53,7 +53,7 @@ demo: $(VENV)/.demo ## Install what the demo needs and route questions over the 
 test: $(VENV)/.test ## Install what the tests need and run one case of each law
 	$(BIN)/python -m pytest $(PARALLEL) -m "not matrix and not real"
 
-test-matrix: $(VENV)/.test-all ## Run the rest: every mode with every client and store, notebooks, long properties
+test-matrix: $(VENV)/.test-all ## Run the rest: each pair of modes, clients and stores, notebooks, long properties
 	$(BIN)/python -m pytest $(PARALLEL) -m "matrix or hypothesis" $(WHOLE)
 
 test-all: $(VENV)/.test-all ## Run all tests, and measure what they cover
