@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from inspect import Parameter, cleandoc, signature
+from inspect import Parameter, Signature, cleandoc, signature
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,7 +18,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def described(**inherited: str) -> Callable[[Model], Model]:
     """Return a decorator that gives the fields of a model the descriptions in its docstring, for editors and schemas.
 
-    In turn, the docstring gets the descriptions of inherited fields.
+    In turn, the docstring gets the descriptions of inherited fields, and the signature has all fields, own ones first.
 
     Args:
         inherited: The descriptions of inherited fields that have none.
@@ -31,6 +31,10 @@ def described(**inherited: str) -> Callable[[Model], Model]:
         for name, text in {**own, **inherited}.items():
             kind.model_fields[name].description = " ".join(text.split())
         model.__doc__ = _with_fields(model.__doc__, "Attributes", model, but=own)
+        fields = sorted(kind.model_fields.items(), key=lambda one: one[0] not in own)
+        kind.model_fields.clear()
+        kind.model_fields.update(fields)  # pydantic makes the signature of these once a model is built
+        model.__signature__ = Signature(_parameters(model))
         return model
 
     return describe
@@ -47,14 +51,23 @@ def takes_fields_of(model: type[BaseModel]) -> Callable[[Function], Function]:
         function.__doc__ = _with_fields(function.__doc__, "Args", model)
         own = signature(function)
         *others, _ = own.parameters.values()
-        fields = [
-            Parameter(name, Parameter.KEYWORD_ONLY, default=field.default, annotation=field.annotation)
-            for name, field in model.model_fields.items()
-        ]
-        function.__signature__ = own.replace(parameters=[*others, *fields])  # type: ignore[attr-defined]
+        function.__signature__ = own.replace(parameters=[*others, *_parameters(model)])  # type: ignore[attr-defined]
         return function
 
     return spell_out
+
+
+def _parameters(model: type[BaseModel]) -> list[Parameter]:
+    """Return the fields of a model as parameters; None stands for a default that is made anew for each object."""
+    return [
+        Parameter(
+            name,
+            Parameter.KEYWORD_ONLY,
+            default=Parameter.empty if field.is_required() else None if field.default_factory else field.default,
+            annotation=field.annotation,
+        )
+        for name, field in model.model_fields.items()
+    ]
 
 
 def _with_fields(doc: str | None, section: str, model: type[BaseModel], *, but: Mapping[str, str] = {}) -> str | None:

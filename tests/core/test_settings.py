@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from inspect import Parameter, signature
 from typing import Any
 
 import numpy as np
 import pytest
 
 from langchain_parts import a_chain
+from langchain_selfroute import SelfRouteChain
 from llamaindex_parts import an_engine
+from llamaindex_selfroute import SelfRouteSynthesizer
+from selfroute.calls.options import Options, RoutingOptions
 from selfroute.calls.settings import Bounds, Settings
 from selfroute.errors import ConfigurationError
 from selfroute.policies import Never
@@ -138,3 +142,16 @@ def test_priced_as_is_copied() -> None:
     model = settings.declared_model("rag", shared=True)
     assert model
     assert model.name == "gpt-4o-mini"
+
+
+def test_options_are_described_wherever_they_are_taken() -> None:
+    chain, engine = signature(SelfRouteChain).parameters, signature(SelfRouteSynthesizer).parameters
+    assert [*chain][:3] == ["retriever", "llm", "documents"]
+    assert chain["retriever"].default is chain["llm"].default is Parameter.empty
+    for name, field in RoutingOptions.model_fields.items():
+        assert field.description
+        assert (chain[name].default, engine[name].default) == (field.default, field.default)
+        assert SelfRouteChain.model_fields[name].description == field.description
+        for doc in (SelfRouteChain.__doc__, SelfRouteSynthesizer.__init__.__doc__):
+            assert f"\n    {name}: {field.description[:40]}" in str(doc)
+    assert Options.__annotations__.keys() == RoutingOptions.model_fields.keys()
