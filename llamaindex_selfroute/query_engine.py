@@ -238,7 +238,8 @@ class SelfRouteQueryEngine(NamesUncopied, RetrieverQueryEngine):
 
     def _call(self, question: str | QueryBundle) -> QueryCall:
         """Return a call that no synthesizer has begun, so it retrieves the nodes itself."""
-        bundle, view = self._asked(bundle_of(question))
+        bundle = self._viewing(bundle_of(question))
+        view = cast("View", view_of(bundle))
         return QueryCall(LlamaIndexHost(self._synthesizer.parts(view.documents), bundle, finder=self))
 
     @override
@@ -248,7 +249,7 @@ class SelfRouteQueryEngine(NamesUncopied, RetrieverQueryEngine):
         nodes: list[NodeWithScore],
         additional_source_nodes: Sequence[NodeWithScore] | None = None,
     ) -> RESPONSE_TYPE:
-        return super().synthesize(self._asked(query_bundle)[0], nodes, additional_source_nodes)
+        return super().synthesize(self._as_viewed(query_bundle), nodes, additional_source_nodes)
 
     @override
     async def asynthesize(
@@ -257,7 +258,7 @@ class SelfRouteQueryEngine(NamesUncopied, RetrieverQueryEngine):
         nodes: list[NodeWithScore],
         additional_source_nodes: Sequence[NodeWithScore] | None = None,
     ) -> RESPONSE_TYPE:
-        return await super().asynthesize(self._asked(query_bundle)[0], nodes, additional_source_nodes)
+        return await super().asynthesize(self._as_viewed(query_bundle), nodes, additional_source_nodes)
 
     @override
     @internals.without_span
@@ -275,13 +276,13 @@ class SelfRouteQueryEngine(NamesUncopied, RetrieverQueryEngine):
     @internals.without_span
     def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
         bundle_of(query_bundle)  # before the retriever is asked; some of LlamaIndex's engines begin here
-        return super()._query(self._asked(query_bundle)[0])
+        return super()._query(self._viewing(query_bundle))
 
     @override
     @internals.without_span
     async def _aquery(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
         bundle_of(query_bundle)
-        return await super()._aquery(self._asked(query_bundle)[0])
+        return await super()._aquery(self._viewing(query_bundle))
 
     @override
     def retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
@@ -296,22 +297,23 @@ class SelfRouteQueryEngine(NamesUncopied, RetrieverQueryEngine):
         view = view_of(query_bundle)
         return cast("Self", view.as_asked) if view and view.engine is self else self
 
-    def _asked(self, query_bundle: QueryBundle) -> tuple[QueryBundle, View]:
-        """Return a query bundle that carries what the retriever may see now, and that, unless it does so already.
+    def _as_viewed(self, query_bundle: QueryBundle) -> QueryBundle:
+        """Return a query bundle that carries the view of its question; of a new one where it was not asked here."""
+        view = view_of(query_bundle)
+        return query_bundle if view and view.engine is self else self._viewing(query_bundle)
+
+    def _viewing(self, query_bundle: QueryBundle) -> QueryBundle:
+        """Return a query bundle that carries what the retriever may see now, whatever is changed later.
 
         A subclass that selects nodes itself may hide some, so then the synthesizer does not know the retriever.
         """
-        view = view_of(query_bundle)
-        if view is None or view.engine is not self:
-            synthesizer, postprocessors = internals.parts_of(self)
-            own = internals.selects_nodes_as(type(self), SelfRouteQueryEngine)
-            retriever = internals.fixed(self.retriever) if own else None
-            documents, as_asked = synthesizer.limited(retriever, postprocessors), self
-            if retriever is not None:
-                as_asked = internals.with_parts(self, retriever, watched(postprocessors, documents))
-            view = View(self, as_asked, synthesizer, documents)
-            query_bundle = with_view(query_bundle, view)
-        return query_bundle, view
+        synthesizer, postprocessors = internals.parts_of(self)
+        own = internals.selects_nodes_as(type(self), SelfRouteQueryEngine)
+        retriever = internals.fixed(self.retriever) if own else None
+        documents, as_asked = synthesizer.limited(retriever, postprocessors), self
+        if retriever is not None:
+            as_asked = internals.with_parts(self, retriever, watched(postprocessors, documents))
+        return with_view(query_bundle, View(self, as_asked, synthesizer, documents))
 
     @override
     def _get_prompts(self) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,8 @@ _KEY = "_selfroute_view"
 class View:
     """What one question of an engine may see, as it is when the question is asked.
 
+    It stays in this process: a deep copy of the bundle carries the same view, a pickled one none.
+
     Attributes:
         engine: The engine.
         as_asked: A copy of it that later changes do not reach.
@@ -26,6 +29,12 @@ class View:
     as_asked: Any
     synthesizer: Any
     documents: Any
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> View:
+        return self
+
+    def __reduce__(self) -> tuple[Callable[[], None], tuple[()]]:
+        return type(None), ()
 
 
 def view_of(query: Any) -> View | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -400,3 +402,27 @@ def test_empty_list_of_tenants_lets_nothing_through(beside: list[tuple[str, str]
     )
     with pytest.raises(ConfigurationError, match="leave the empty MetadataFilters out"):
         engine.query("words")
+
+
+class Keeping(SelfRouteSynthesizer):
+    """Keeps the bundles of its questions."""
+
+    def synthesize(self, query: Any, *given: Any, **named: Any) -> Any:
+        self.memory.bundles = [query]  # type: ignore[attr-defined]
+        return super().synthesize(query, *given, **named)
+
+
+def test_each_question_is_asked_behind_a_view_of_its_own() -> None:
+    index = _shared("memory").index
+    retriever = index.as_retriever(similarity_top_k=1, filters=only("tenant", MINE))
+    synthesizer = Keeping(documents=StoredDocuments(index), llm=declining(), answerability="text")
+    engine = SelfRouteQueryEngine(retriever, synthesizer)
+    first = engine.query(QUESTION)
+    kept = synthesizer.memory.bundles[0]  # type: ignore[attr-defined]
+    retriever._filters = only("tenant", OTHER)
+    for bundle in (kept, copy.copy(kept), copy.deepcopy(kept), pickle.loads(pickle.dumps(kept))):  # noqa: S301
+        second = engine.query(bundle)
+        texts = [answer.source_nodes[0].node.get_content() for answer in (first, second)]
+        assert [text.count(text_of(MINE)[:40]) for text in texts] == [1, 0]
+        assert [text.count(text_of(OTHER)[:40]) for text in texts] == [0, 1]
+        assert second.metadata["route"] == "long_context"
