@@ -60,13 +60,13 @@ class Score:
 
     @property
     def precision(self) -> float:
-        """The share of real declines among the replies found to decline; not a number if there are none."""
+        """The share of real declines among the replies found to decline; NaN if no reply was found to decline."""
         taken = [declined for _, declined, taken in self.judged if taken]
         return sum(taken) / len(taken) if taken else math.nan
 
     @property
     def recall(self) -> float:
-        """The share of the real declines that were found; not a number if there are none."""
+        """The share of the real declines that were found; NaN if no reply really declines."""
         declined = [taken for _, declined, taken in self.judged if declined]
         return sum(declined) / len(declined) if declined else math.nan
 

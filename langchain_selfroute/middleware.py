@@ -184,7 +184,7 @@ class SelfRouteMiddleware(AgentMiddleware[SelfRouteState, Any, Any]):
         return asking.answer(result)
 
     def _asking(self, request: ModelRequest[Any]) -> _Asking | None:
-        """Return the question that a model call is to answer; None if there is none."""
+        """Return the question that a model call is to answer; None if it has no question."""
         messages = request.messages
         if not messages or not isinstance(messages[-1], HumanMessage | ToolMessage):
             return None

@@ -59,7 +59,7 @@ class Lookup(Generic[Document]):
             host: Makes the host of the question, once its arguments were found right.
             max_tokens: How many tokens an answer has at most.
             queries: The queries of the searches before, which the tools of one agent share.
-            passing: Errors of the framework that are none, such as those by which a graph is interrupted.
+            passing: Exceptions of the framework that pass through, such as a graph's interrupt.
 
         Raises:
             ConfigurationError: `max_tokens` is less than 100.

@@ -125,7 +125,7 @@ def is_empty(condition: Any) -> bool:
 def searches_of(
     retriever: Runnable[Any, Any], config: _Config, given: _Arguments | None = None
 ) -> tuple[Search, ...] | None:
-    """Find the searches that a retriever makes: what they let through it may return, as far as they are certain.
+    """Find the searches that a retriever makes, which let through what it may return; some of them may hide more.
 
     Args:
         retriever: The retriever.

@@ -38,7 +38,7 @@ _HALF_FILTERED = tuple(_INDICES + kind for kind in ("knowledge_graph.", "propert
 
 @dataclass(frozen=True, slots=True)
 class AccessLimits:
-    """The limits of what may be read; falsy if there are none.
+    """The limits of what may be read; falsy if nothing is limited.
 
     Attributes:
         filters: The filters that nodes have to meet, all of them.

@@ -34,7 +34,7 @@ class FinalGate:
         ('The', ' report covers 2024 only.', 'sentinel')
 
     Attributes:
-        verdict: The verdict as far as the refusal decides it; None while there is nothing to show.
+        verdict: The verdict by the refusal alone; None while there is nothing to show.
     """
 
     __slots__ = ("_after", "_gate", "_limit", "_refusal", "verdict")
@@ -75,7 +75,7 @@ class FinalGate:
         return text
 
     def _own_words(self, piece: str, *, final: bool = False) -> str:
-        """Return the words after the refusal, which a model may write more than once; empty if there are none yet.
+        """Return the words after the refusal, which a model may write more than once; empty if none has come yet.
 
         What cannot be words of its own is dropped at once, so that all pieces together take linear time.
         """

@@ -172,7 +172,7 @@ class Gate:
 
     @property
     def after_refusal(self) -> str:
-        """The text after the refusal, as far as it had been fed when the verdict became certain."""
+        """The text after the refusal that had been fed when the verdict became certain."""
         return "" if self._end is None else self._text[self._end :]
 
     def _take(self, piece: str, *, final: bool = False) -> None:

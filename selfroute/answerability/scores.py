@@ -51,7 +51,7 @@ class NumbersReader:
         (Numbers(prospect=None, confidence=62), 'Paris')
 
     Attributes:
-        numbers: The numbers; None if there are none, or if it is not certain yet.
+        numbers: The numbers; None if the reply has no numbers, or while that is uncertain.
     """
 
     __slots__ = ("_at", "_fence", "_found", "_least", "_over", "_seen", "_text", "numbers")
@@ -72,7 +72,7 @@ class NumbersReader:
         self._over = False  # whether the text has begun
 
     def feed(self, piece: str) -> str:
-        """Take the next piece; return the text that follows the numbers, or all text if there are none."""
+        """Take the next piece; return the text that follows the numbers, or all text if it has no numbers."""
         if self._over:
             return piece
         self._text += piece

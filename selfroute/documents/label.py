@@ -33,7 +33,7 @@ class Label(dict[str, Any]):
 
 
 def label_in(metadata: Mapping[str, Any], text: str | None = None) -> Mapping[str, Any]:
-    """Return the label in the metadata of a document; empty if there is none or this process did not write it.
+    """Return the label in the metadata of a document; empty without one, or if another process wrote it.
 
     Args:
         metadata: The metadata.

@@ -60,7 +60,7 @@ class RebuiltDocument:
         gaps: Stretches of text that no chunk holds: start and end, in characters from the beginning of the original
             document, and only approximate if the chunks were joined in order. An empty stretch marks a place where text
             of unknown length is, or may be, missing; at the end of the document, that it may be missing anywhere.
-        pages: Where in the text each page begins, and the page, as far as the chunks say so.
+        pages: Where in the text each page begins, and the page, for the chunks that name theirs.
     """
 
     text: str
@@ -86,9 +86,9 @@ def rebuild(chunks: Iterable[Chunk], *, doubtful: bool = False, ordered: bool = 
     joining by these offsets would lose most of it. The chunks are then joined in the order of their places, or in the
     order given if they have none, and what two neighbours share is written once.
 
-    A splitter finds a chunk at its own place or, in a repetitive text, before it. So what is joined by offsets is right
-    as far as it goes, and text may be missing only where a chunk could stand further on as well. If the chunks belong
-    to two versions of a document their offsets do not meet, unless every change kept the length of what it replaced.
+    A splitter finds a chunk at its own place or, in a repetitive text, before it. So text that is joined by offsets is
+    right, and may lack something only where a chunk could stand further on as well. If the chunks belong to two
+    versions of a document their offsets do not meet, unless every change kept the length of what it replaced.
 
     Args:
         chunks: The chunks, in the order in which the store returns them.

@@ -187,7 +187,7 @@ def _from(start: int, text: str, *, length: int, budget: int, count: Count) -> t
 
 
 def _around(text: str, hits: Sequence[tuple[int, int]], *, length: int, budget: int, count: Count) -> tuple[int, int]:
-    """Return the start and the end of a stretch in the middle of which the best passage is, as far as it fits."""
+    """Return the start and the end of a stretch around the middle of the best passage, or as much of it as fits."""
     low, high = hits[0]
     least = (low, min(high, len(text))) if count(text[low:high]) <= budget else (low, low)
     start, end, size = 0, len(text), budget + 1
@@ -236,7 +236,7 @@ def _stretch(text: str, hits: Sequence[tuple[int, int]], length: int) -> tuple[i
 def _at_white_space(
     text: str, start: int, end: int, *, low: int | None = None, high: int | None = None
 ) -> tuple[int, int]:
-    """Return a stretch without parts of words at its ends, as far as it still holds what is between two places."""
+    """Return a stretch without parts of words at its ends; it always keeps what is between two places."""
     low, high = end if low is None else low, start if high is None else high
     if start > 0 and not text[start - 1].isspace():
         start = next((i for i in range(start, min(start + _WORD, low)) if text[i].isspace()), start)

@@ -46,7 +46,7 @@ def test_a_draft_that_is_cut_in_the_refusal_is_a_decline(server: LoopbackServer,
 
 
 def no_replies(where: str) -> Iterator[tuple[Reply, str, str]]:
-    """Yield replies that are none, with how they ended and what the model said by itself."""
+    """Yield replies that say nothing, with how they ended and what the model said by itself."""
     host, protocol, mode = where.split()
     yield Reply("", finish=CUT[protocol], thinking_tokens=9), CUT[protocol], ""
     filtered = FILTERED.get(protocol, "content_filter")

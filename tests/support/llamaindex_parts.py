@@ -80,7 +80,7 @@ class Counts(BaseModel):
 
 
 class Raw(BaseModel):
-    """What a provider sent, as far as it is of interest; an object, as from OpenAI's package."""
+    """The part of a provider's reply that matters; an object, as from OpenAI's package."""
 
     model: str
     usage: Counts | None = None

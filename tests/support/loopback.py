@@ -535,7 +535,7 @@ class LoopbackServer:
         answer: Chooses what to do with a request; a string means `Reply(text=...)`. It runs in the server's thread, so
             it must not block; it may be replaced at any time. If it raises, the answer is a status 500 that says so.
         book: An entry for each request to a model, in order of arrival.
-        embed: Makes the vector of a text, for OpenAI's embeddings; without it there are none.
+        embed: Makes the vector of a text, for OpenAI's embeddings; without it the server has no embeddings.
         embedded: The texts of each request for embeddings.
         calls: Every request, such as "GET /v1beta/models/m", also those that are not in the book.
         keep_alive: Whether connections are kept for further requests. Not by default: chat models pool connections

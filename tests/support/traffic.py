@@ -644,7 +644,7 @@ def told(bill: loopback.Entry) -> bool:
 
 
 def billed(bills: Iterable[loopback.Entry]) -> StepUsage:
-    """What the provider billed, as far as anything is known of it."""
+    """What is known of the provider's bill."""
     each = (
         StepUsage(bill.input_tokens, bill.output_tokens, bill.cached_tokens, cost=FREE)
         if told(bill)

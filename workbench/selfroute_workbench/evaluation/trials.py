@@ -223,7 +223,7 @@ def evidence_of(evaluation: Record, questions: Iterable[Question] | None = None)
     """Return the questions of an evaluation to choose by; without others those that every strategy finished.
 
     Raises:
-        ConfigurationError: There are none, or the documents have no tokens.
+        ConfigurationError: There is no trial, or the documents have no tokens.
     """
     some = evaluation.compared if questions is None else questions
     return Evidence(rows_of(some, evaluation.looks, measure=evaluation.measure), evaluation.measure)

@@ -51,7 +51,7 @@ Answer:"""
 
 @dataclass(frozen=True)
 class Written:
-    """A question with its answer, empty if there is none, and where in its document the evidence stands."""
+    """A question with its answer, empty without one, and where in its document the evidence stands."""
 
     question: str
     answer: str
