@@ -187,7 +187,7 @@ def _from(start: int, text: str, *, length: int, budget: int, count: Count) -> t
 
 
 def _around(text: str, hits: Sequence[tuple[int, int]], *, length: int, budget: int, count: Count) -> tuple[int, int]:
-    """Return the start and the end of a stretch around the middle of the best passage, or as much of it as fits."""
+    """Return the start and the end of a stretch with the best passage in its middle, or with as much of it as fits."""
     low, high = hits[0]
     least = (low, min(high, len(text))) if count(text[low:high]) <= budget else (low, low)
     start, end, size = 0, len(text), budget + 1
