@@ -80,7 +80,7 @@ def checked(name: str, value: Any) -> Any:
 
 def _are_documents(value: Any) -> bool:
     if value == []:
-        msg = "documents is empty: the second step would have nothing to read"
+        msg = "documents is empty: the last step would have nothing to read"
         raise ConfigurationError(msg)
     if isinstance(value, list):
         return all(isinstance(document, Document) for document in value)
@@ -127,6 +127,9 @@ def check_store(value: Any, *, searched: bool = False) -> None:
         value: The argument. It may be a store of an unknown kind, which only the user's own `fetch` can list.
         searched: Whether a retriever is to be made of it.
     """
+    if hasattr(value, "as_query_engine"):
+        msg = "vectorstore is a LlamaIndex index: use SelfRouteQueryEngine.from_index(index) of llamaindex_selfroute"
+        raise ConfigurationError(msg)
     unknown = value is not None and not isroutine(value) and not isinstance(value, _OTHER_PARTS)
     fits = isinstance(value, VectorStore) or (unknown and (not searched or hasattr(value, "as_retriever")))
     _STORE.check("vectorstore", value, fits=fits)

@@ -70,7 +70,7 @@ class ChainMethods:
 
         def calling(question: str, given: RunnableConfig) -> tuple[Any, RunnableConfig]:
             chain, within = self._within(merge_configs(config, given))
-            return chain.calling(question, {}), unnamed(within)
+            return chain._calling(question, {}), unnamed(within)  # noqa: SLF001
 
         return tools_of(calling, max_tokens=check_most(max_tokens))
 

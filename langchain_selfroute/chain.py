@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, cast
 
@@ -38,11 +39,12 @@ from langchain_selfroute.stored.stores import Fetch
 from selfroute import prompts
 from selfroute.calls.call import Call
 from selfroute.calls.memory import Memory
-from selfroute.calls.options import RoutingOptions
+from selfroute.calls.options import DEFAULTS, RoutingOptions
 from selfroute.calls.settings import SETTINGS, Settings, reach_of
 from selfroute.copies import uncopied
 from selfroute.describing import described
 from selfroute.effects import Route
+from selfroute.errors import ConfigurationError
 from selfroute.usage import prices
 from selfroute.usage.prices import is_one_model
 
@@ -51,16 +53,20 @@ if TYPE_CHECKING:
 
     from selfroute.checking import Findings
 
+_logger = logging.getLogger(__name__)
 _options_of: Callable[[dict[str, Any]], tuple[Any, ...]] = itemgetter(*SETTINGS)
 
 
-def _prompt(template: str) -> ChatPromptTemplate:
-    return ChatPromptTemplate([("placeholder", "{chat_history}"), ("human", template.replace("{question}", "{input}"))])
+@lru_cache(maxsize=64)
+def _prompt(template: str, instructions: str | None = None) -> ChatPromptTemplate:
+    template = template.replace("{question}", "{input}")
+    if instructions is None:
+        return ChatPromptTemplate([("placeholder", "{chat_history}"), ("human", template)])
+    prompt = ChatPromptTemplate([("placeholder", "{chat_history}"), ("human", prompts.INSTRUCTIONS + template)])
+    return prompt.partial(instructions=instructions)
 
 
-_RAG_PROMPT, _GRADED_PROMPT, _SECTIONS_PROMPT, _LONG_CONTEXT_PROMPT = map(
-    _prompt, (prompts.RAG, prompts.GRADED, prompts.SECTIONS, prompts.LONG_CONTEXT)
-)
+_RAG_PROMPT, _LONG_CONTEXT_PROMPT = map(_prompt, (prompts.RAG, prompts.LONG_CONTEXT))
 
 
 def _copied(prompt: ChatPromptTemplate) -> ChatPromptTemplate:
@@ -70,30 +76,30 @@ def _copied(prompt: ChatPromptTemplate) -> ChatPromptTemplate:
     return prompt.model_copy(update={"messages": [history.model_copy(), own]})
 
 
-@described(name="The name of its runs, in traces.")
+@described(after="documents", name="The name of its runs, in traces.")
 class SelfRouteChain(ChainMethods, RoutingOptions, RunnableSerializable[str | Mapping[str, Any], SelfRouteOutput]):
-    """Answer from the retrieved passages; read whole documents only when the model declines.
+    r"""Answer from the retrieved passages; read more only when the model declines or is not sure.
 
-    A drop-in replacement for `create_retrieval_chain` that follows section 4.2 of Li et al. (2024). In the first step
-    the model answers from the passages, or writes the refusal word if they do not hold the answer. If it declines, it
-    gets the whole documents in a second step. `SelfRouteOutput` describes what a call returns.
+    A drop-in replacement for `create_retrieval_chain`. In the first step the model answers from the passages, and says
+    how sure it is. If it declines or is not sure, it is asked again with the sections of the documents that matter to
+    the question, and then with the best two documents whole: section 4.2 of Li et al. (2024), with sections in between.
+    `selfroute.PAPER` holds the options of the paper's own rule. `SelfRouteOutput` describes what a call returns.
 
-    You set `retriever`, `llm` and, unless the retriever says it, `documents`; `from_vectorstore` makes two of them. You
-    may want `answerability="graded"`, `sections=4_000`, `citations=True`, `escalation=Budget(...)`, `max_documents`.
-    The others are for special cases.
+    You set `retriever`, `llm` and, unless the retriever says it, `documents`; `from_vectorstore` makes two of them. The
+    rest may stay as it is; the options after those are the ones that people set.
 
     Example:
         ```python
-        from langchain_core.documents import Document
         from langchain_core.embeddings import DeterministicFakeEmbedding
         from langchain_core.language_models import FakeListChatModel
         from langchain_core.vectorstores import InMemoryVectorStore
         from langchain_selfroute import SelfRouteChain
 
-        minutes = Document("Ms Okafor chaired the meeting. ...", metadata={"source": "minutes"})
-        store = InMemoryVectorStore.from_documents([minutes], DeterministicFakeEmbedding(size=8))
-        llm = FakeListChatModel(responses=["unanswerable", "Ms Okafor"])
-        chain = SelfRouteChain.from_vectorstore(store, llm)
+        chunks = ["Tea was served at nine. ", "Ms Okafor chaired the meeting."]
+        about = [{"source": "minutes", "chunk_index": number} for number in range(2)]
+        store = InMemoryVectorStore.from_texts(chunks, DeterministicFakeEmbedding(size=8), about)
+        llm = FakeListChatModel(responses=["90 0\nunanswerable", "Ms Okafor"])
+        chain = SelfRouteChain.from_vectorstore(store, llm, k=1)
         result = chain.invoke("Who chaired the meeting?")
         assert (result["answer"], result["route"]) == ("Ms Okafor", "long_context")
         ```
@@ -107,11 +113,11 @@ class SelfRouteChain(ChainMethods, RoutingOptions, RunnableSerializable[str | Ma
             the vector store; a list, which is read in order; or a runnable or callable (sync or async) that takes
             `{**inputs, "retrieved": [...]}` and returns a list of Documents. It may be left out if the retriever is
             `vectorstore.as_retriever()`: then it is `StoredDocuments(vectorstore)`.
-        long_context_llm: The model of the second step; `llm` if None.
+        long_context_llm: The model of the last step; `llm` if None.
         rag_prompt: The prompt of the first step, with the variables `context` and `input`, and optionally
             `chat_history` and `refusal`: a template, a configurable one, or a runnable that takes them and returns a
             prompt.
-        long_context_prompt: The prompt of the second step, with the same variables.
+        long_context_prompt: The prompt of the last step, with the same variables.
         document_prompt: Formats each passage and document in the context. If None, the context is their text; if there
             are several documents, each is preceded by its number and its `title` or source.
 
@@ -167,8 +173,11 @@ class SelfRouteChain(ChainMethods, RoutingOptions, RunnableSerializable[str | Ma
     @model_validator(mode="after")
     def _check_together(self) -> Self:
         settings, models = self._settings(), self._models
-        if settings.answerability == "graded":
-            prompting.check_numbers("rag_prompt", self._first_prompt(settings))
+        if settings.answerability == "graded" and not self.has_default_rag_prompt:
+            prompting.check_numbers("rag_prompt", self.rag_prompt)
+        if self.answerability is None and settings.answerability == "text":
+            self._memory.said.warn(_logger, prompts.NO_NUMBERS)
+        self._prompts(settings)
         if isinstance(self.documents, StoredDocuments):
             self.documents.behind(self.retriever, {})
         prices.load_price_lists()
@@ -196,9 +205,7 @@ class SelfRouteChain(ChainMethods, RoutingOptions, RunnableSerializable[str | Ma
 
         Example:
             ```python
-            chain = SelfRouteChain.from_vectorstore(
-                vectorstore, ChatOpenAI(model="gpt-5-mini"), answerability="graded", sections=4_000
-            )
+            chain = SelfRouteChain.from_vectorstore(vectorstore, ChatOpenAI(model="gpt-5-mini"))
             ```
 
         Args:
@@ -218,7 +225,7 @@ class SelfRouteChain(ChainMethods, RoutingOptions, RunnableSerializable[str | Ma
         """
         arguments.check_store(vectorstore, searched=True)
         stored = StoredDocuments(vectorstore, source_key=source_key, filter=filter, docstore=docstore, fetch=fetch)
-        found = reach_of(k, reach, sections=fields.get("sections"))
+        found = reach_of(k, reach, sections=fields.get("sections", DEFAULTS["sections"]))
         retriever = vectorstore.as_retriever(search_kwargs=stored.search_kwargs(found))
         if found != k:
             fields.setdefault("draft_passages", k)
@@ -284,11 +291,13 @@ class SelfRouteChain(ChainMethods, RoutingOptions, RunnableSerializable[str | Ma
 
     @override
     def get_prompts(self, config: RunnableConfig | None = None) -> list[BasePromptTemplate[Any]]:
-        first = self._first_prompt(self._settings())
-        return [found for prompt in (first, self.long_context_prompt) for found in prompt.get_prompts(config)]
+        of_step = self._prompts(self._settings())
+        own = (self.rag_prompt, self.long_context_prompt)
+        shown = [one if one in own else _copied(one) for one in (of_step["rag"], of_step["long_context"])]  # type: ignore[arg-type]
+        return [found for prompt in shown for found in prompt.get_prompts(config)]
 
     @cached_property
-    def memory(self) -> Memory:
+    def _memory(self) -> Memory:
         """What this chain keeps from one call to the next. The constructor makes it, so shallow copies share it."""
         return Memory(name_of)
 
@@ -297,35 +306,59 @@ class SelfRouteChain(ChainMethods, RoutingOptions, RunnableSerializable[str | Ma
         return {"rag": self.llm, "sections": self.llm, "long_context": self.long_context_llm or self.llm}
 
     def _settings(self) -> Settings:
-        return self.memory.settings(_options_of(self.__dict__))
+        settings = self._memory.settings(_options_of(self.__dict__))
+        if settings.answerability is None:
+            return settings.as_graded if self._asks_for_numbers else settings.as_text
+        return settings
 
     @property
     def has_default_rag_prompt(self) -> bool:
         """Whether the prompt of the first step is not the user's own."""
         return bool(getattr(self.rag_prompt, "messages", None) == _RAG_PROMPT.messages)  # copies of templates differ
 
-    def _first_prompt(self, settings: Settings) -> Runnable[Any, Any]:
-        """Return the prompt of the steps that answer from passages: by default, one that asks for what is judged."""
-        graded = settings.answerability == "graded"
-        return _GRADED_PROMPT if graded and self.has_default_rag_prompt else self.rag_prompt
+    @property
+    def _has_own_last(self) -> bool:
+        return bool(getattr(self.long_context_prompt, "messages", None) != _LONG_CONTEXT_PROMPT.messages)
 
-    def parts(self) -> ChainParts:
+    @property
+    def _asks_for_numbers(self) -> bool:
+        if not self.has_default_rag_prompt:
+            try:
+                return prompting.check_numbers("rag_prompt", self.rag_prompt)
+            except ConfigurationError:
+                return False
+        return True
+
+    def _prompts(self, settings: Settings) -> dict[Route, Runnable[Any, Any]]:
+        """Return the prompt of each step; the default ones ask for what is judged, after the user's instructions."""
+        first, last, text = self.rag_prompt, self.long_context_prompt, settings.instructions
+        if text is not None:
+            own = not self.has_default_rag_prompt
+            prompts.check_instructions(text, rag_prompt=own, long_context_prompt=self._has_own_last)
+        sections = first
+        if (graded := settings.answerability == "graded") or text is not None:
+            if self.has_default_rag_prompt:
+                first = _prompt(prompts.GRADED if graded else prompts.RAG, text)
+                sections = _prompt(prompts.SECTIONS, text) if graded else first
+            last = last if text is None else _prompt(prompts.LONG_CONTEXT, text)
+        return {"rag": first, "sections": sections, "long_context": last}
+
+    def _parts(self) -> ChainParts:
         """Return the parts that a call works with, as the chain is configured now."""
         settings = self._settings()
-        first = sections = self._first_prompt(settings)
-        if first is _GRADED_PROMPT:
-            sections = _SECTIONS_PROMPT
+        if settings.degraded:
+            self._memory.said.warn(_logger, prompts.NO_NUMBERS)
         return ChainParts(
             retriever=self.retriever,
             models=self._models,
-            prompts={"rag": first, "sections": sections, "long_context": self.long_context_prompt},
+            prompts=self._prompts(settings),
             documents=self.documents,
             document_prompt=self.document_prompt,
             settings=settings,
-            memory=self.memory,
+            memory=self._memory,
         )
 
-    def calling(self, given: Any, kwargs: Mapping[str, Any]) -> Make:
+    def _calling(self, given: Any, kwargs: Mapping[str, Any]) -> Make:
         """Return a function that makes one call, with the chain's configuration at that time.
 
         Args:
@@ -334,7 +367,7 @@ class SelfRouteChain(ChainMethods, RoutingOptions, RunnableSerializable[str | Ma
         """
 
         def make(*, manager: Manager, config: RunnableConfig | None, streaming: bool) -> ChainCall:
-            parts = self.parts()
+            parts = self._parts()
             host = LangChainHost(parts, given, manager=manager, config=config, kwargs=kwargs, streaming=streaming)
             record = entry_recorder(manager.handlers)
             return Call(host, parts.settings, memory=parts.memory, record=record)
@@ -346,14 +379,14 @@ class SelfRouteChain(ChainMethods, RoutingOptions, RunnableSerializable[str | Ma
         self, input: str | Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any
     ) -> SelfRouteOutput:
         """Answer a question; `kwargs` are passed to the models of both steps."""
-        return cast("SelfRouteOutput", runs.invoke(self.get_name(), input, config, self.calling(input, kwargs), whole))
+        return cast("SelfRouteOutput", runs.invoke(self.get_name(), input, config, self._calling(input, kwargs), whole))
 
     @override
     async def ainvoke(
         self, input: str | Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any
     ) -> SelfRouteOutput:
         """The async twin of `invoke`."""
-        make = self.calling(input, kwargs)
+        make = self._calling(input, kwargs)
         return cast("SelfRouteOutput", await runs.ainvoke(self.get_name(), input, config, make, awhole))
 
     @override
@@ -364,14 +397,14 @@ class SelfRouteChain(ChainMethods, RoutingOptions, RunnableSerializable[str | Ma
 
         With `answerability="structured"` the answer comes in one piece.
         """
-        return runs.stream(self, input, config, self.calling(input, kwargs), kwargs)
+        return runs.stream(self, input, config, self._calling(input, kwargs), kwargs)
 
     @override
     def astream(
         self, input: str | Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any
     ) -> AsyncIterator[SelfRouteOutput]:
         """The async twin of `stream`."""
-        return runs.astream(self, input, config, self.calling(input, kwargs), kwargs)
+        return runs.astream(self, input, config, self._calling(input, kwargs), kwargs)
 
     @override
     def warm_up(self, config: RunnableConfig | None = None) -> None:
@@ -381,7 +414,7 @@ class SelfRouteChain(ChainMethods, RoutingOptions, RunnableSerializable[str | Ma
         """
         get_callback_manager_for_config(ensure_config())  # LangChain loads its tracers
         manager = CallbackManagerForChainRun.get_noop_manager()
-        self.calling(prompts.CHECK_QUESTION, {})(manager=manager, config=config, streaming=False).warm_up()
+        self._calling(prompts.CHECK_QUESTION, {})(manager=manager, config=config, streaming=False).warm_up()
 
     @override
     def check(
@@ -405,7 +438,7 @@ class SelfRouteChain(ChainMethods, RoutingOptions, RunnableSerializable[str | Ma
         """
         from selfroute import checking  # noqa: PLC0415 - only where it is used
 
-        make = self.calling(question, {})
+        make = self._calling(question, {})
         return runs.invoke("check", question, config, make, checking.check, record=recorded_findings)
 
     @override
@@ -415,5 +448,5 @@ class SelfRouteChain(ChainMethods, RoutingOptions, RunnableSerializable[str | Ma
         """The async twin of `check`."""
         from selfroute import checking  # noqa: PLC0415
 
-        make = self.calling(question, {})
+        make = self._calling(question, {})
         return await runs.ainvoke("check", question, config, make, checking.acheck, record=recorded_findings)

@@ -241,7 +241,7 @@ class LangChainHost(Host[Document]):
     @override
     def prompt(self, step: Route, context: Sequence[Document]) -> FilledPrompt:
         text = context_of(context, self.parts.document_prompt, whole=step != "rag", name_of=self.source_of)
-        words = {**self.inputs, "context": text, "refusal": self.settings.refusal}
+        words = {**self.inputs, **self.settings.words, "context": text}
         schema = length_of(self.settings.form_of(step), pydantic) if self.settings.structured else 0
         return FilledPrompt(prompting.filled_in(self.parts.prompts[step], words, self.config), words, schema=schema)
 

@@ -90,7 +90,7 @@ class SelfRouteMiddleware(AgentMiddleware[SelfRouteState, Any, Any]):
         from langchain.agents import create_agent
         from langchain_selfroute import SelfRouteMiddleware
 
-        reading = SelfRouteMiddleware.from_vectorstore(vectorstore, answerability="graded", sections=4_000)
+        reading = SelfRouteMiddleware.from_vectorstore(vectorstore)
         agent = create_agent("openai:gpt-5-mini", tools=[...], middleware=[reading])
         ```
     """
@@ -315,7 +315,7 @@ class _Asking:
         message = self._message
         if not isinstance(message, AIMessage) or not self._calls_tools:
             return message
-        self._chain.memory.ungraded.note(graded=True)  # nobody expects numbers before the call of a tool
+        self._chain._memory.ungraded.note(graded=True)  # nobody expects numbers before the call of a tool  # noqa: SLF001
         told = {name: value for name, value in message.response_metadata.items() if name.startswith("model_")}
         return AIMessage(_CALLS_TOOLS, usage_metadata=message.usage_metadata, response_metadata=told)
 

@@ -96,12 +96,16 @@ def check_messages(prompts: Iterable[Runnable[Any, Any]], inputs: Mapping[str, A
                 raise InputError(msg) from error
 
 
-def check_numbers(name: str, prompt: Runnable[Any, Any]) -> None:
+def check_numbers(name: str, prompt: Runnable[Any, Any]) -> bool:
     """Check that each template that may be chosen asks for the two numbers of graded answerability.
+
+    Returns:
+        Whether one was found that does; what only a call shows is believed if the user says so.
 
     Raises:
         ConfigurationError: A template does not.
     """
+    found = False
     for template in _templates(prompt):
         messages = template.input_types  # of placeholders, which take messages and no text
         words = {name: [] if name in messages else "" for name in template.input_variables}
@@ -110,6 +114,8 @@ def check_numbers(name: str, prompt: Runnable[Any, Any]) -> None:
             text = template.format(**words)
         if text:
             check_asks_for_numbers(name, text)
+            found = True
+    return found
 
 
 def _templates(prompt: Any) -> Iterator[BasePromptTemplate[Any]]:

@@ -15,8 +15,10 @@ from llama_index.core.llms import LLM
 from llama_index.core.llms.structured_llm import StructuredLLM
 from llama_index.core.prompts import BasePromptTemplate
 from llama_index.core.schema import BaseComponent, BaseNode
+from llama_index.core.vector_stores import MetadataFilters
 
 from llamaindex_selfroute.convert import Source, checked_prompt
+from selfroute.answerability.structured import Answerability
 from selfroute.arguments import Wanted, check_takes
 from selfroute.calls.options import DEFAULTS, Options, checked
 from selfroute.documents.stored import StoredReader
@@ -37,6 +39,7 @@ _SYNTHESIZER = Wanted(
     "a SelfRouteSynthesizer",
     "pass SelfRouteSynthesizer(documents=..., llm=...), or leave it out and pass documents= and llm= instead",
 )
+_FILTERS = Wanted("MetadataFilters", 'pass MetadataFilters(filters=[MetadataFilter(key="tenant", value="north")])')
 _CALLBACKS = Wanted("a CallbackManager", "pass CallbackManager([handler])")
 _POSTPROCESSORS = Wanted("a list of node postprocessors", "pass [SimilarityPostprocessor(similarity_cutoff=0.7)]")
 
@@ -63,7 +66,7 @@ def check_documents(value: Any) -> None:
     """Check an argument for the source of whole documents; a list is not empty."""
     if isinstance(value, list | tuple):
         if not value:
-            msg = "documents is empty: the second step would have nothing to read"
+            msg = "documents is empty: the last step would have nothing to read"
             raise ConfigurationError(msg)
         fits = all(isinstance(document, BaseNode) for document in value)
     else:
@@ -81,6 +84,11 @@ def _is_users_own(value: Any) -> bool:
 def check_index(value: Any) -> None:
     """Check an argument for an index."""
     _INDEX.check("index", value, fits=isinstance(value, BaseIndex))
+
+
+def check_filters(value: Any) -> None:
+    """Check an argument for the filters."""
+    _FILTERS.check("filters", value, fits=isinstance(value, MetadataFilters | None))
 
 
 def check_callbacks(value: Any) -> None:
@@ -119,13 +127,14 @@ class CheckedFields:
 
     Attributes:
         documents: Where the whole documents come from.
-        long_context_llm: The model of the second step; None for `llm`.
+        long_context_llm: The model of the last step; None for `llm`.
         rag_prompt: The prompt of the first step.
-        long_context_prompt: The prompt of the second step.
+        long_context_prompt: The prompt of the last step.
         document_prompt: Formats each node and document in the context; None for their own format.
     """
 
     if TYPE_CHECKING:  # a value is checked when it is set, so what is read has the right type
+        answerability: Answerability | None
         documents: Source
         long_context_llm: LLM | None
         rag_prompt: BasePromptTemplate

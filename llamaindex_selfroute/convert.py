@@ -84,7 +84,8 @@ def check_numbers(name: str, prompt: BasePromptTemplate) -> None:
             check_numbers(name, template)
         return
     text = prompt.get_template()
-    check_asks_for_numbers(name, text if isinstance(text, str) else "100")
+    if isinstance(text, str):
+        check_asks_for_numbers(name, text)
 
 
 def retrieved_text(node: BaseNode) -> str:

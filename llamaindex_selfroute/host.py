@@ -149,7 +149,7 @@ class LlamaIndexHost(Host[NodeWithScore]):
     @override
     def prompt(self, step: Route, context: Sequence[NodeWithScore]) -> FilledPrompt:
         text = convert.context_of(context, self.parts.document_prompt, whole=step != "rag")
-        words = {**self.words, "context_str": text, "query_str": self.question, "refusal": self.settings.refusal}
+        words = {**self.words, **self.settings.words, "context_str": text, "query_str": self.question}
         schema = length_of(self.settings.form_of(step), pydantic) if self.settings.structured else 0
         value = internals.formatted(self.parts.models[step], self.parts.prompts[step], words)
         return FilledPrompt(value, text, schema=schema)

@@ -21,6 +21,7 @@ from llamaindex_selfroute import internals
 from llamaindex_selfroute.arguments import (
     SynthesizerFields,
     check_callbacks,
+    check_filters,
     check_index,
     check_postprocessors,
     check_retriever,
@@ -56,11 +57,10 @@ class EngineFields(SynthesizerFields, total=False):
 
 
 class SelfRouteQueryEngine(NamesUncopied, RetrieverQueryEngine):
-    """Answer from the retrieved nodes; read whole documents only when the model declines.
+    """Answer from the retrieved nodes; read more only when the model declines or is not sure.
 
-    A `RetrieverQueryEngine` with a `SelfRouteSynthesizer`. The model answers from the retrieved nodes, or writes the
-    refusal word if they do not hold the answer. If it declines, it gets the whole documents in a second step.
-    `SelfRouteSynthesizer` describes the response and the fields.
+    A `RetrieverQueryEngine` with a `SelfRouteSynthesizer`, which describes the steps, the response and the options.
+    Usually one sets none: `SelfRouteQueryEngine.from_index(index, llm=llm)`.
 
     Example:
         ```python
@@ -167,8 +167,11 @@ class SelfRouteQueryEngine(NamesUncopied, RetrieverQueryEngine):
                 passed filters, and the index's retriever ignores filters.
         """
         check_index(index)
+        check_filters(filters)
         limits: dict[str, Any] = {} if filters is None else {"filters": filters}
-        found = reach_of(similarity_top_k, reach, sections=fields.get("sections"), name="similarity_top_k")
+        found = reach_of(
+            similarity_top_k, reach, sections=fields.get("sections", DEFAULTS["sections"]), name="similarity_top_k"
+        )
         if found != similarity_top_k:
             fields.setdefault("draft_passages", similarity_top_k)
         retriever = index.as_retriever(similarity_top_k=found, **limits)
@@ -240,7 +243,7 @@ class SelfRouteQueryEngine(NamesUncopied, RetrieverQueryEngine):
         """Return a call that no synthesizer has begun, so it retrieves the nodes itself."""
         bundle = self._viewing(bundle_of(question))
         view = cast("View", view_of(bundle))
-        return QueryCall(LlamaIndexHost(self._synthesizer.parts(view.documents), bundle, finder=self))
+        return QueryCall(LlamaIndexHost(self._synthesizer._parts(view.documents), bundle, finder=self))  # noqa: SLF001
 
     @override
     def synthesize(

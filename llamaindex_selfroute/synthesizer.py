@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
@@ -40,22 +42,34 @@ from selfroute.usage import prices
 from selfroute.usage.prices import is_one_model
 
 dispatcher = get_dispatcher(__name__)
+_logger = logging.getLogger(__name__)
 _options_of: Callable[[Any], tuple[Any, ...]] = attrgetter(*SETTINGS)
 
 
-def _prompt(template: str) -> PromptTemplate:
-    return PromptTemplate(template.replace("{context}", "{context_str}").replace("{question}", "{query_str}"))
+@lru_cache(maxsize=64)
+def _prompt(template: str, instructions: str | None = None) -> PromptTemplate:
+    template = template.replace("{context}", "{context_str}").replace("{question}", "{query_str}")
+    if instructions is None:
+        return PromptTemplate(template)
+    return PromptTemplate(prompts.INSTRUCTIONS + template, instructions=instructions)
 
 
-_RAG_PROMPT, _GRADED_PROMPT, _SECTIONS_PROMPT = map(_prompt, (prompts.RAG, prompts.GRADED, prompts.SECTIONS))
+_RAG_PROMPT, _LONG_CONTEXT_PROMPT = _prompt(prompts.RAG), _prompt(prompts.LONG_CONTEXT)
+
+
+def _check_instructions(settings: Settings, first: BasePromptTemplate, last: BasePromptTemplate) -> None:
+    if settings.instructions is not None:
+        own_first, own_last = first != _RAG_PROMPT, last != _LONG_CONTEXT_PROMPT
+        prompts.check_instructions(settings.instructions, rag_prompt=own_first, long_context_prompt=own_last)
 
 
 class SelfRouteSynthesizer(NamesUncopied, CheckedFields, BaseSynthesizer):
-    """Answer from the retrieved nodes; read whole documents only when the model declines.
+    """Answer from the retrieved nodes; read more only when the model declines or is not sure.
 
-    A response synthesizer that follows section 4.2 of Li et al. (2024). In the first step the model answers from the
-    nodes, or writes the refusal word if they do not hold the answer. If it declines, it gets the whole documents, all
-    in one call, in a second step.
+    A response synthesizer. In the first step the model answers from the nodes, and says how sure it is. If it declines
+    or is not sure, it is asked again with the sections of the documents that matter to the question, and then with the
+    best two documents whole: section 4.2 of Li et al. (2024), with sections in between. `selfroute.PAPER` holds the
+    options of the paper's own rule.
 
     The `metadata` of a response has these keys:
 
@@ -67,7 +81,7 @@ class SelfRouteSynthesizer(NamesUncopied, CheckedFields, BaseSynthesizer):
     * `retrieved`: the ids of the retrieved nodes.
     * `citations`, with `citations=True`.
 
-    Its `source_nodes` are what the model answered from: the nodes, or the whole documents.
+    Its `source_nodes` are what the model answered from: the nodes, sections, or whole documents.
 
     In a sync stream, route and sources are known when the response is returned; in an async stream, with its first
     text. At the end of a stream, `usage`, `finish_reason` and `citations` are known, and also `answerable` if whole
@@ -95,7 +109,7 @@ class SelfRouteSynthesizer(NamesUncopied, CheckedFields, BaseSynthesizer):
         ```
     """
 
-    @takes_fields_of(RoutingOptions)
+    @takes_fields_of(RoutingOptions, after="llm")
     def __init__(  # noqa: PLR0913 - all fields
         self,
         *,
@@ -109,17 +123,17 @@ class SelfRouteSynthesizer(NamesUncopied, CheckedFields, BaseSynthesizer):
         callback_manager: CallbackManager | None = None,
         **options: Unpack[Options],
     ) -> None:
-        """Build a synthesizer from its parts.
+        """Build a synthesizer from its parts; the options after the first two are those that people set.
 
         Args:
             documents: Where the whole documents come from: `StoredDocuments`, which reads those behind the nodes from
                 the index; a list, which is read in order; or a callable, sync or async, that takes
                 `(nodes, query_bundle)` and returns the documents, best first.
             llm: The model, for chat or completion; `Settings.llm` if None.
-            long_context_llm: The model of the second step; `llm` if None.
+            long_context_llm: The model of the last step; `llm` if None.
             rag_prompt: The prompt of the first step, with the variables `context_str` and `query_str`, and optionally
                 `refusal`.
-            long_context_prompt: The prompt of the second step, with the same variables.
+            long_context_prompt: The prompt of the last step, with the same variables.
             document_prompt: Formats each node and document in the context, with the variables `content`,
                 `metadata_str` and the keys of its metadata. If None, a node has its own format for models; if there
                 are several documents, each is preceded by its number and its id.
@@ -140,12 +154,12 @@ class SelfRouteSynthesizer(NamesUncopied, CheckedFields, BaseSynthesizer):
             refuse_unknown(min(unknown), known=SynthesizerFields.__annotations__)
         for name, value in {**DEFAULTS, **options}.items():
             setattr(self, name, value)
-        self.memory = Memory(models.name_of)
+        self._memory = Memory(models.name_of)
         prices.load_price_lists()
         self.rag_prompt = rag_prompt or _RAG_PROMPT
-        self.long_context_prompt = long_context_prompt or _prompt(prompts.LONG_CONTEXT)
+        self.long_context_prompt = long_context_prompt or _LONG_CONTEXT_PROMPT
         settings = self._settings()
-        self._first_prompt(settings)  # which checks that it asks for the numbers that are needed
+        self._check_prompts({})
         settings.check_prices(lambda step: models.name_of(self._models[step]), shared=is_one_model(self._models))
 
     def limited(self, retriever: BaseRetriever | None, postprocessors: Sequence[BaseNodePostprocessor] = ()) -> Any:
@@ -160,24 +174,23 @@ class SelfRouteSynthesizer(NamesUncopied, CheckedFields, BaseSynthesizer):
             return source.within(retriever, postprocessors)
         return filtered(source, retriever)
 
-    def parts(self, documents: Any = None) -> SynthesizerParts:
+    def _parts(self, documents: Any = None) -> SynthesizerParts:
         """Return the parts that a query works with, as this synthesizer is configured now.
 
         Args:
             documents: What `limited` returned; None for the documents of a retriever that is not known.
         """
         settings = self._settings()
-        prompt = sections = self._first_prompt(settings)
-        if prompt == _GRADED_PROMPT:
-            sections = _SECTIONS_PROMPT
+        if settings.degraded:
+            self._memory.said.warn(_logger, prompts.NO_NUMBERS)
         return SynthesizerParts(
             models=self._models,
-            prompts={"rag": prompt, "sections": sections, "long_context": self.long_context_prompt},
+            prompts=self._prompts(settings),
             documents=self.limited(None) if documents is None else documents,
             document_prompt=self.document_prompt,
             streaming=self._streaming,
             settings=settings,
-            memory=self.memory,
+            memory=self._memory,
         )
 
     @property
@@ -185,27 +198,44 @@ class SelfRouteSynthesizer(NamesUncopied, CheckedFields, BaseSynthesizer):
         llm = self._llm
         return {"rag": llm, "sections": llm, "long_context": self.long_context_llm or llm}
 
-    def _settings(self) -> Settings:
-        return self.memory.settings(_options_of(self))
+    def _settings(self, rag_prompt: BasePromptTemplate | None = None) -> Settings:
+        settings = self._memory.settings(_options_of(self))
+        if settings.answerability is None:
+            return settings.as_graded if _asks_for_numbers(rag_prompt or self.rag_prompt) else settings.as_text
+        return settings
 
     @property
     def has_default_rag_prompt(self) -> bool:
         """Whether the prompt of the first step is not the user's own."""
         return bool(self.rag_prompt == _RAG_PROMPT)
 
-    def _first_prompt(self, settings: Settings, prompt: BasePromptTemplate | None = None) -> BasePromptTemplate:
-        """Return the prompt of the steps that answer from nodes: by default, one that asks for what is judged."""
-        prompt = prompt or self.rag_prompt
-        if settings.answerability != "graded":
-            return prompt
-        if prompt == _RAG_PROMPT:
-            return _GRADED_PROMPT
-        check_numbers("rag_prompt", prompt)
-        return prompt
+    def _prompts(self, settings: Settings) -> dict[Route, BasePromptTemplate]:
+        """Return the prompt of each step; the default ones ask for what is judged, after the user's instructions."""
+        first, last, text = self.rag_prompt, self.long_context_prompt, settings.instructions
+        _check_instructions(settings, first, last)
+        sections = first
+        if (graded := settings.answerability == "graded") or text is not None:
+            if first == _RAG_PROMPT:
+                first = _prompt(prompts.GRADED if graded else prompts.RAG, text)
+                sections = _prompt(prompts.SECTIONS, text) if graded else first
+            last = last if text is None else _prompt(prompts.LONG_CONTEXT, text)
+        return {"rag": first, "sections": sections, "long_context": last}
+
+    def _check_prompts(self, changed: Mapping[str, BasePromptTemplate]) -> None:
+        """Check that the prompts, of which some are to be changed, go with the options."""
+        first = changed.get("rag_prompt", self.rag_prompt)
+        last = changed.get("long_context_prompt", self.long_context_prompt)
+        settings = self._settings(first)
+        if settings.answerability == "graded" and first != _RAG_PROMPT:
+            check_numbers("rag_prompt", first)
+        if self.answerability is None and settings.answerability == "text":
+            self._memory.said.warn(_logger, prompts.NO_NUMBERS)
+        _check_instructions(settings, first, last)
 
     @override
     def _get_prompts(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in PROMPTS} | {"rag_prompt": self._first_prompt(self._settings())}
+        of_step = self._prompts(self._settings())
+        return {"rag_prompt": of_step["rag"], "long_context_prompt": of_step["long_context"]}
 
     @override
     def _update_prompts(self, prompts: dict[str, Any]) -> None:
@@ -217,7 +247,7 @@ class SelfRouteSynthesizer(NamesUncopied, CheckedFields, BaseSynthesizer):
             msg = f"there is no prompt {', '.join(unknown)}; use {', '.join(PROMPTS)}"
             raise ConfigurationError(msg)
         checked = {name: checked_prompt(name, prompt) for name, prompt in own.items()}
-        self._first_prompt(self._settings(), checked.get("rag_prompt"))
+        self._check_prompts(checked)
         for name, prompt in checked.items():
             setattr(self, name, prompt)
 
@@ -287,7 +317,16 @@ class SelfRouteSynthesizer(NamesUncopied, CheckedFields, BaseSynthesizer):
         bundle = bundle_of(query)
         view = view_of(bundle)
         documents = view.documents if view and view.synthesizer is self else None
-        return QueryCall(LlamaIndexHost(self.parts(documents), bundle, nodes=nodes, words=words))
+        return QueryCall(LlamaIndexHost(self._parts(documents), bundle, nodes=nodes, words=words))
+
+
+def _asks_for_numbers(prompt: BasePromptTemplate) -> bool:
+    if prompt != _RAG_PROMPT:
+        try:
+            check_numbers("rag_prompt", prompt)
+        except ConfigurationError:
+            return False
+    return True
 
 
 def _nodes(texts: Sequence[str]) -> list[NodeWithScore]:

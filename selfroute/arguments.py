@@ -74,15 +74,28 @@ def _described(value: Any) -> str:
     return f"{'an' if name[0] in 'AEIOU' else 'a'} {name}"
 
 
-_PASSAGES = ("k", "top_k", "similarity_top_k")
-"""What people call the number of passages, in one framework or another."""
+_K = "how many passages the draft reads is k= of SelfRouteChain.from_vectorstore, similarity_top_k= of from_index"
+_PROMPT = "the prompts are rag_prompt= and long_context_prompt=; instructions= precedes the default ones"
+_FILTER = "a filter is filter= of SelfRouteChain.from_vectorstore, filters= of SelfRouteQueryEngine.from_index"
+_COUNTERPARTS = {
+    **dict.fromkeys(("k", "top_k", "similarity_top_k"), _K),
+    **dict.fromkeys(("filter", "filters", "where", "metadata_filter"), _FILTER),
+    "search_kwargs": f"{_K}; {_FILTER}",
+    **dict.fromkeys(("prompt", "combine_docs_chain", "chain_type_kwargs"), _PROMPT),
+    **dict.fromkeys(("text_qa_template", "refine_template", "summary_template", "simple_template"), _PROMPT),
+    **dict.fromkeys(("system_prompt", "query_wrapper_prompt"), _PROMPT),
+    **dict.fromkeys(("response_mode", "chain_type"), "there is none, since each step is one call: leave it out"),
+    **dict.fromkeys(("service_context", "model"), "the models are llm= and long_context_llm="),
+    **dict.fromkeys(("return_source_documents", "include_sources"), "every result has them: leave it out"),
+    "use_async": "call aquery() or ainvoke(): leave it out",
+}
+"""What people are used to pass to LangChain or LlamaIndex, and what stands for it here."""
 
 
 def refuse_unknown(name: str, *, known: Iterable[str]) -> NoReturn:
-    """Raise an `UnknownOptionError` with the nearest option that exists."""
+    """Raise an `UnknownOptionError` with the option that stands for it, or the nearest one."""
     nearest = get_close_matches(name, known, n=1)
     msg = f"there is no option {name!r}" + (f": did you mean {nearest[0]!r}?" if nearest else "")
-    if name in _PASSAGES:
-        here = "k= of SelfRouteChain.from_vectorstore, or similarity_top_k= of SelfRouteQueryEngine.from_index"
-        msg = f"there is no option {name!r} here: how many passages the draft reads is {here}"
+    if counterpart := _COUNTERPARTS.get(name):
+        msg = f"there is no option {name!r} here: {counterpart}"
     raise UnknownOptionError(msg)

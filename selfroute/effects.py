@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,6 +13,12 @@ if TYPE_CHECKING:
 
 Route = Literal["rag", "sections", "long_context"]
 Start = Literal["rag", "sections", "auto", "long_context"]
+NOTHING_MORE: Mapping[str, Any] = {
+    "go": False,
+    "by": "nothing_more",
+    "reason": "the models have been sent all of the documents behind the passages that the next steps would read",
+}
+"""The ruling where no step that is left would read anything new."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +47,9 @@ class Compare:
 
 @dataclass(frozen=True, slots=True)
 class ReadDocuments:
-    """Read the context of a step, fitted to the window. Result: a sequence, best first; it may be empty.
+    """Read the context of a step, fitted to the window. Result: a sequence, best first; empty if there is none.
+
+    None: all of it was sent to a model before.
 
     Attributes:
         passages: The retrieved passages.

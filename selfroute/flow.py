@@ -8,10 +8,23 @@ framework pass through here untouched.
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from selfroute.answerability import NO_PASSAGES, STARTED
-from selfroute.effects import Answer, Compare, Decide, Decided, Effect, Generate, ReadDocuments, Reply, Retrieve, Route
+from selfroute.effects import (
+    NOTHING_MORE,
+    Answer,
+    Compare,
+    Decide,
+    Decided,
+    Effect,
+    Generate,
+    ReadDocuments,
+    Reply,
+    Retrieve,
+    Route,
+)
 
 MOST_RETRIES = 5  # with half of what was refused before, or less; so a 32nd part is the last that is sent
 Flow = Generator[Effect, Any, Answer]
@@ -25,6 +38,8 @@ def self_route(  # noqa: C901, PLR0912 - one loop, read as a whole
     compares: bool = False,
 ) -> Flow:
     """Climb from one step to the next, until one answers, none is left, or the next may not be paid for.
+
+    A step that would read nothing new is skipped. If none is left, the decision says so.
 
     Args:
         question: The question, as plain text.
@@ -45,7 +60,7 @@ def self_route(  # noqa: C901, PLR0912 - one loop, read as a whole
     if compares and passages and (yield Compare(passages)):
         ladder = ("long_context",)
     route: Route = "rag"
-    context, announced = passages, False
+    context, announced, skipped = passages, False, False
     reply = Reply("", NO_PASSAGES if ladder[0] == "rag" else STARTED)
     decision = reply.verdict
     for at, step in enumerate(ladder):
@@ -54,23 +69,29 @@ def self_route(  # noqa: C901, PLR0912 - one loop, read as a whole
                 reply, context = (yield from _ask(step, passages, passages)) or (reply, context)
                 decision = reply.verdict
         else:
-            found: Sequence[Any] = ()
-            rung = ladder[:at].count(step)
+            found: Sequence[Any] | None = ()
+            rung, skipped = ladder[:at].count(step), True
             if step == "sections" and not (found := (yield ReadDocuments(passages, None, step, rung))):
                 continue
-            decided: Decided = yield Decide(step, decision, reply.verdict, since=route, context=found)
+            decided: Decided = yield Decide(step, decision, reply.verdict, since=route, context=found or ())
             decision, announced = decided.decision, True
             if not decided.granted:
                 reply = Reply("", reply.verdict)
                 break
-            if not (found := found or (yield ReadDocuments(passages))):
+            found = found or (yield ReadDocuments(passages))
+            if found is None:
+                continue
+            if not found:
                 return Answer(refusal, step, False, decision, passages, found)
             asked = yield from _ask(step, passages, found, ends="long_context" not in ladder[at + 1 :])
             if asked is None:
                 continue
-            route, (reply, context) = step, asked
+            route, (reply, context), skipped = step, asked, False
         if not reply.verdict.escalates:
             break
+    else:
+        if skipped and reply.verdict.signal not in ("no_passages", "start"):
+            decision, announced = replace(decision, ruling=NOTHING_MORE), False
     if not announced:
         yield Decide(route, decision, reply.verdict, since=route, final=True)
     if reply.verdict.signal == "doubt":

@@ -1,7 +1,7 @@
 """The default prompts, after the paper's (section 4.2 and Table 9), and those that ask for numbers first.
 
 All have the variables `{context}`, `{question}` and `{refusal}`; an adapter renames them for its framework. The
-question comes last, so that the documents of the second step are part of a prefix that providers can cache.
+question comes last, so that the documents of the last step are part of a prefix that providers can cache.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ the answer, or only the word {refusal} if the question cannot be answered based 
 CONFIDENCE = """\
 On the first line write a number from 0 to 100: how likely it is that somebody who reads the whole longer text, and \
 not only these passages, would give the same answer. From the second line on write the answer. If the question cannot \
-be answered based on the passages, write only the word {refusal}, without a number."""
+be answered based on the passages, write on the first line, in place of that number, how likely it is, from 0 to 100, \
+that the whole longer text holds an answer to the question, and on the second line only the word {refusal}."""
 """The instruction for sections, with graded answerability."""
 
 GRADED = f"""\
@@ -69,6 +70,16 @@ question cannot be answered based on the text: exactly this word and nothing els
 
 Question: {question}
 Answer:"""
+
+NO_NUMBERS = (
+    "your rag_prompt does not ask for the two numbers of answerability='graded', so replies are judged as text "
+    "(answerability='text'): add them as selfroute.prompts.GRADED does, or pass instructions= in place of the prompt"
+)
+"""What is logged, and said by `check()`, where the default degrades for a prompt of the user's."""
+
+_SCALE = re.compile(r"(?<!\d)0(?!\d)[^\d\n]{1,12}100(?!\d)|(?<!\d)100(?=\s*([.,;:)%]|$))")  # not 100 words
+INSTRUCTIONS = "{instructions}\n\n"
+"""What precedes a default prompt where there are instructions of the user's."""
 
 _MAX_NAME = 200  # characters of a document's name in its heading
 _MAX_VALUE = 2_000  # characters of another value of its metadata
@@ -112,13 +123,25 @@ def documents_in(texts: Sequence[str], names: Sequence[Any]) -> str:
     return "\n\n".join(f"{head}\n{text}" for head, text in zip(heads, texts, strict=True))
 
 
+def check_instructions(text: str | None, *, rag_prompt: bool, long_context_prompt: bool) -> None:
+    """Check that there are no instructions beside a prompt that is the user's own.
+
+    Raises:
+        ConfigurationError: There are.
+    """
+    own = "rag_prompt" if rag_prompt else "long_context_prompt" if long_context_prompt else None
+    if own and text is not None:
+        msg = f"instructions= goes before the default prompts, and {own} is your own: put the text into it"
+        raise ConfigurationError(msg)
+
+
 def check_asks_for_numbers(name: str, text: str) -> None:
     """Check that a prompt asks for the two numbers of graded answerability.
 
     Raises:
-        ConfigurationError: It does not mention the 100 that they go up to.
+        ConfigurationError: It does not say, in any language, that they go to 100.
     """
-    if "100" not in text:
+    if not _SCALE.search(text):
         msg = (
             f"answerability='graded' needs a {name} that asks for two numbers from 0 to 100 on the first line of the "
             "reply: how likely the whole text holds an answer, and how likely the answer would stay the same; "

@@ -22,7 +22,7 @@ from llama_index.core.storage.docstore import BaseDocumentStore
 from llama_index.core.vector_stores import MetadataFilters
 from typing_extensions import override
 
-from llamaindex_selfroute.arguments import check_index
+from llamaindex_selfroute.arguments import check_filters, check_index
 from llamaindex_selfroute.convert import labelled, retrieved_text
 from llamaindex_selfroute.internals import fixed, index_of, leaves_of
 from llamaindex_selfroute.stored.conditions import test_of
@@ -114,9 +114,7 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
                 type.
         """
         check_index(index)
-        if not isinstance(filters, MetadataFilters | None):
-            msg = f"filters must be MetadataFilters, not {type(filters).__name__}"
-            raise ConfigurationError(msg)
+        check_filters(filters)
         if docstore is not None and not hasattr(docstore, "get_document"):
             msg = f"docstore must be a document store, such as index.docstore, not a {type(docstore).__name__}"
             raise ConfigurationError(msg)

@@ -1,6 +1,6 @@
 """Does a reply decline? `declines` judges a whole reply, the `Gate` a stream; both give the same `Verdict`.
 
-`declines_anywhere` judges a whole reply by the wider rule that holds for the second step.
+`declines_anywhere` judges a whole reply by the wider rule that holds for the last step.
 """
 
 from selfroute.answerability.ending import ANSWERED, EMPTY, NO_PASSAGES, STARTED, Signal, Verdict

@@ -1,9 +1,10 @@
 """Judge a graded reply: numbers first, then the answer or the refusal.
 
-A draft begins with two numbers, its prospect and its confidence; an answer from sections begins with its confidence
-alone. The numbers come first, so a stream is judged after some six tokens: as soon as the text after them begins. A
-reply that is its numbers and nothing more ("12 and 15") is judged as text, however sure it seems and however it
-arrives. A reply whose answer is in doubt may still be taken: `resume` judges the rest of it as text.
+A draft begins with two numbers, its prospect and its confidence. A reply to sections begins with one: an answer with
+its confidence, the refusal with its prospect. The numbers come first, so a stream is judged after some six tokens: as
+soon as the text after them begins. A reply that is its numbers and nothing more ("12 and 15") is judged as text,
+however sure it seems and however it arrives. A reply whose answer is in doubt may still be taken: `resume` judges the
+rest of it as text.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class Ungraded:
 
 
 class GradedGate:
-    r"""A gate for a streamed reply that begins with its prospect and its confidence, or with its confidence alone.
+    r"""A gate for a streamed reply that begins with its prospect and its confidence, or with one of them.
 
     A reply without these numbers is judged as text. The verdict carries the numbers; they are never shown.
 
@@ -59,6 +60,9 @@ class GradedGate:
         >>> gate = GradedGate(doubt_below=50, numbers=1)
         >>> gate.feed("42\nPar"), gate.verdict.signal, gate.verdict.evidence
         ('', 'doubt', '42')
+        >>> gate = GradedGate(doubt_below=50, stop_below=50, numbers=1)
+        >>> gate.feed("42\nunanswerable"), gate.end(), gate.verdict.prospect, gate.verdict.ruling["by"]
+        ('', '', 42, 'prospect')
 
     Attributes:
         verdict: The verdict; None while it is not certain.
@@ -84,8 +88,8 @@ class GradedGate:
             refusal: The text that the prompt asks the model to write if it cannot answer.
             doubt_below: An answer with a lower confidence is in doubt.
             stop_below: A decline with a lower prospect ends the question; its verdict says so in `ruling`.
-            numbers: How many numbers the model was asked for: 2, or 1, the confidence. Where it was asked for one, it
-                declines without a number; if it writes two numbers, the prospect rules nothing.
+            numbers: How many numbers the model was asked for: 2, or 1, the confidence of an answer or the prospect of
+                the refusal. Before a decline in the model's own words, one number may be either, and rules nothing.
             ungraded: Counts the replies without numbers, if anything does.
         """
         self.verdict: Verdict | None = None
@@ -170,37 +174,38 @@ class GradedGate:
             self._held.append(text)
             return ""
         else:
-            self.verdict = replace(
-                verdict, prospect=numbers.prospect, confidence=numbers.confidence, ruling=self._ruling(verdict, numbers)
-            )
+            prospect, confidence = numbers.prospect, numbers.confidence
+            only = prospect is None and verdict.signal == "sentinel"
+            prospect = confidence if only else prospect
+            ruling = self._ruling(verdict, prospect)
+            self.verdict = replace(verdict, prospect=prospect, confidence=None if only else confidence, ruling=ruling)
         return text
 
     def _is_doubted(self, numbers: Numbers) -> bool:
         return numbers.confidence < self._doubt_below
 
-    def _is_hopeless(self, numbers: Numbers) -> bool:
-        return numbers.prospect is not None and numbers.prospect < self._stop_below
+    def _is_hopeless(self, prospect: int | None) -> bool:
+        return prospect is not None and prospect < self._stop_below
 
     def _may_end(self, numbers: Numbers, text: str) -> bool:
         """Return whether the reply has to be read on: a decline with these numbers would end there, or is likely.
 
-        The number before a refusal that was to have none says nothing.
+        One number is the prospect if the refusal follows.
         """
         if self._refusing:
             self._refusing.feed(text)
             if self._refusing.verdict is not ANSWERED:
                 return True
-        return self._is_hopeless(numbers) or not numbers.confidence
+        return self._is_hopeless(numbers.prospect) or not numbers.confidence
 
-    def _ruling(self, verdict: Verdict, numbers: Numbers) -> Mapping[str, Any] | None:
+    def _ruling(self, verdict: Verdict, prospect: int | None) -> Mapping[str, Any] | None:
         """Return that a decline ends the question, if the whole text is unlikely to hold an answer.
 
-        A draft that says nothing has not declined for that reason.
+        A reply that says nothing has not declined for that reason.
         """
-        if not verdict or verdict.signal == "empty" or not self._is_hopeless(numbers):
+        if not verdict or verdict.signal == "empty" or not self._is_hopeless(prospect):
             return None
-        likely, bound = numbers.prospect, self._stop_below
-        reason = f"the model gives the documents {likely} of 100 to hold an answer, less than {bound}"
+        reason = f"the model gives the documents {prospect} of 100 to hold an answer, less than {self._stop_below}"
         return {"go": False, "by": "prospect", "reason": reason}
 
     @staticmethod

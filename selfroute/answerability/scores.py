@@ -21,8 +21,9 @@ class Numbers:
     """The numbers of a graded reply, each from 0 to 100.
 
     Attributes:
-        prospect: How likely the whole text holds an answer; None where one number is read.
-        confidence: How likely somebody who reads the whole text would give the same answer.
+        prospect: How likely the whole text holds an answer; None if there is only one number.
+        confidence: How likely somebody who reads the whole text would give the same answer. The only number is the
+            prospect instead if the refusal follows.
     """
 
     prospect: int | None
@@ -39,7 +40,7 @@ class NumbersReader:
     Numbers are those of a graded reply only if text follows them. A reply that is nothing more, such as "12 and 15", is
     an answer, so nothing is certain before the text begins or the reply ends.
 
-    Where one number is enough, it is the confidence. Two are read there, too, and the second of them is the confidence.
+    Where one number is enough, two are read, too.
 
     Examples:
         >>> reader = NumbersReader()
@@ -163,5 +164,5 @@ def _numbers_in(line: str, least: int) -> Numbers | None:
         scores = [score_of(float(number)) for number in _NUMBER.findall(candidate)]
         known = [score for score in scores if score is not None]
         if len(scores) == len(known) and least <= len(known) <= 2:  # noqa: PLR2004
-            return Numbers(known[0] if least > 1 else None, known[-1])
+            return Numbers(known[0] if len(known) > 1 else None, known[-1])
     return None

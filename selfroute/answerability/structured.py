@@ -32,33 +32,35 @@ class Form(NamedTuple):
     """The report that a model is asked to fill in.
 
     Attributes:
-        numbers: How many numbers it has: 2 (prospect and confidence), 1 (the confidence alone), or 0.
+        graded: Whether it has two numbers, prospect and confidence.
     """
 
-    numbers: int = 0
+    graded: bool = False
 
     @property
     def name(self) -> str:
         """The name of its schema."""
-        return ("Report", "ConfidenceReport", "GradedReport")[self.numbers]
+        return "GradedReport" if self.graded else "Report"
 
     @property
     def description(self) -> str:
         """What its schema says of it."""
-        report = "The answer to the question, or that it cannot be answered"
-        numbers = ("", ", with a number that says how sure that is", ", with two numbers that say how sure that is")
-        return f"{report}{numbers[self.numbers]}."
+        numbers = ", with two numbers that say how sure that is" if self.graded else ""
+        return f"The answer to the question, or that it cannot be answered{numbers}."
 
     @property
     def scores(self) -> tuple[str, ...]:
         """The names of its numbers."""
-        return (*_SCORES,)[len(_SCORES) - self.numbers :]
+        return tuple(_SCORES) if self.graded else ()
 
     @property
     def fields(self) -> Mapping[str, tuple[Any, str]]:
         """The type and the description of each field, in the order in which models fill them in."""
-        numbers = {name: _SCORES[name] for name in self.scores}
-        return {**numbers, "answerable": (bool, ANSWERABLE), "answer": (str, ANSWER)}
+        return {
+            **{name: _SCORES[name] for name in self.scores},
+            "answerable": (bool, ANSWERABLE),
+            "answer": (str, ANSWER),
+        }
 
 
 @cache

@@ -83,7 +83,7 @@ class ModelCalls(Generic[Document]):
                     yield piece
 
     def _begin(self, effect: Generate) -> tuple[Prompt, Tally]:
-        self._fitting.context = self._fitting.sent = effect.context
+        self._fitting.note_sent(effect.step, effect.context)
         prompt = self._fitting.prompt(effect.step, effect.context)
         return prompt, self._host.tally(whole=self._settings.structured or not self._host.streaming)
 

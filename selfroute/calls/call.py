@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -21,7 +23,7 @@ from selfroute.calls.memory import Memory
 from selfroute.calls.options import start_of
 from selfroute.calls.reading import Reading
 from selfroute.calls.settings import Settings
-from selfroute.effects import Answer, Compare, Decide, Decided, ReadDocuments, Retrieve, Route, Start
+from selfroute.effects import NOTHING_MORE, Answer, Compare, Decide, Decided, ReadDocuments, Retrieve, Route, Start
 from selfroute.flow import Flow, self_route
 from selfroute.usage.account import Account
 from selfroute.usage.counts import Entry, StepUsage
@@ -31,6 +33,11 @@ if TYPE_CHECKING:
     from selfroute.calls.escalation import Escalation
 
 Document = TypeVar("Document")
+_NOTHING_FOUND = (
+    "nothing was retrieved for a question: the store may be empty, or the retriever's filter may let nothing through; "
+    "check() says what it finds"
+)
+_logger = logging.getLogger(__name__)
 _LONG = 50_000  # characters; citing from fewer takes some milliseconds
 _LONG_REPLY = 2_000  # characters; judging fewer does
 _REPLY = "The report does not say. It covers 2024."
@@ -78,6 +85,7 @@ class Call(Generic[Document]):
         model_calls = ModelCalls(host, settings, fitting=self.fitting, costs=self.costs)
         self.generate, self.agenerate = model_calls.ask, model_calls.aask
         self._memory = memory
+        self._in_doubt = False  # whether the latest step that was left was
         self.start: Start = "rag"
 
     def flow(self) -> Flow:
@@ -103,7 +111,7 @@ class Call(Generic[Document]):
         return self_route(
             self.host.question,
             ladder,
-            refusal=self.refusal,
+            refusal=self.settings.not_found or self.refusal,
             compares=self.start == "auto" and "long_context" in ladder and self.settings.escalation is None,
         )
 
@@ -117,17 +125,13 @@ class Call(Generic[Document]):
         """How the latest reply ended; asked once all its pieces have come."""
         return self.costs.ending
 
-    @property
-    def may_resume(self) -> bool:
-        """Whether a reply in doubt may be the answer: a policy may say so, or there may be no more to read."""
-        return self.settings.escalation is not None or self.settings.max_documents == 0
-
     def gate(self, step: Route) -> Gate | FinalGate | GradedGate | LastGate:
         """Return a fresh gate for a reply of a step."""
+        own_words = self.settings.not_found is None  # of a decline are shown; else it is known before any text
         if step == "long_context":
-            return FinalGate(self.refusal)
-        gate = self._gate(step)
-        return LastGate(gate, self.refusal) if step == "sections" and self.settings.max_documents == 0 else gate
+            return FinalGate(self.refusal) if own_words else Gate(self.refusal)
+        gate, last = self._gate(step), step == "sections" and self.settings.max_documents == 0
+        return LastGate(gate, self.refusal) if last and own_words else gate
 
     def _gate(self, step: Route) -> Gate | GradedGate:
         bounds = self.settings.bounds
@@ -136,7 +140,8 @@ class Call(Generic[Document]):
         ungraded = None if self.settings.structured else self._memory.ungraded
         if step == "sections":
             below = bounds.sections_below[: self.fitting.rung + 1][-1]
-            return GradedGate(self.refusal, doubt_below=below, numbers=1, ungraded=ungraded)
+            stop = bounds.sections_stop
+            return GradedGate(self.refusal, doubt_below=below, stop_below=stop, numbers=1, ungraded=ungraded)
         doubt, stop = bounds.doubt_below, bounds.stop_below
         return GradedGate(self.refusal, doubt_below=doubt, stop_below=stop, ungraded=ungraded)
 
@@ -159,6 +164,8 @@ class Call(Generic[Document]):
 
     def _found(self, passages: Sequence[Document]) -> ReadDocuments:
         self.reading.passages = passages
+        if not passages:
+            self._memory.said.warn(_logger, _NOTHING_FOUND)
         return ReadDocuments(passages[: self.settings.draft_passages], step="rag")
 
     def compare(self, effect: Compare) -> bool:
@@ -173,7 +180,7 @@ class Call(Generic[Document]):
         self.start = "long_context" if most else self.start
         return most
 
-    def read_documents(self, effect: ReadDocuments) -> Sequence[Document]:
+    def read_documents(self, effect: ReadDocuments) -> Sequence[Document] | None:
         """Read the documents, if they were not read before, and fit them to the window; or fit the passages."""
         effect = self._explained(effect)
         if effect.step == "rag":
@@ -183,9 +190,9 @@ class Call(Generic[Document]):
                 self.reading.read()
             fitted = self.fitting.fit(effect)
             read.extend(fitted)
-        return fitted
+        return None if self._repeats(effect, fitted) else fitted
 
-    async def aread_documents(self, effect: ReadDocuments) -> Sequence[Document]:
+    async def aread_documents(self, effect: ReadDocuments) -> Sequence[Document] | None:
         """The async twin of `read_documents`."""
         effect = self._explained(effect)
         if effect.step == "rag":
@@ -195,7 +202,12 @@ class Call(Generic[Document]):
                 await self.reading.aread()
             fitted = await self.fitting.afit(effect)
             read.extend(fitted)
-        return fitted
+        return None if self._repeats(effect, fitted) else fitted
+
+    def _repeats(self, effect: ReadDocuments, fitted: Sequence[Document]) -> bool:
+        """Return whether documents hold nothing new; a reply in doubt has been given up by then, so they are read."""
+        declined = effect.anew and effect.step == "long_context" and not self._in_doubt
+        return declined and bool(fitted) and self.fitting.adds_nothing(fitted)
 
     def _explained(self, effect: ReadDocuments) -> ReadDocuments:
         """Return the effect with the error that says what is too long, where the host raised another one."""
@@ -203,18 +215,52 @@ class Call(Generic[Document]):
         return effect if error is effect.too_long else replace(effect, too_long=error or effect.too_long)
 
     def decide(self, effect: Decide) -> Decided:
-        """Ask the policy, if the question should go on; announce the route and return it."""
+        """Ask the policy, if the question should go on; announce the route and return it.
+
+        Nothing is asked for documents that hold nothing new. A callable is only called after the decision, unless the
+        reply is in doubt, which has to be kept if there is no more.
+        """
+        self._in_doubt = effect.latest.signal == "doubt"
+        if self._reads_first(effect):
+            with suppress(Exception):  # it is raised by the step that needs them
+                self.reading.read()
         asked = self.settings.escalation is not None and not effect.final
-        decided = self._escalation.decide(effect) if asked else Decided(effect.route, effect.decision)
+        if self._adds_nothing(effect):
+            decided = _nothing_more(effect)
+        else:
+            decided = self._escalation.decide(effect) if asked else Decided(effect.route, effect.decision)
         self.host.announce(decided)
         return decided
 
     async def adecide(self, effect: Decide) -> Decided:
         """The async twin of `decide`."""
+        self._in_doubt = effect.latest.signal == "doubt"
+        if self._reads_first(effect):
+            with suppress(Exception):
+                await self.reading.aread()
         asked = self.settings.escalation is not None and not effect.final
-        decided = await self._escalation.adecide(effect) if asked else Decided(effect.route, effect.decision)
+        long = self.reading.length(self.reading.documents) > _LONG
+        if await asyncio.to_thread(self._adds_nothing, effect) if long else self._adds_nothing(effect):
+            decided = _nothing_more(effect)
+        else:
+            decided = await self._escalation.adecide(effect) if asked else Decided(effect.route, effect.decision)
         await self.host.aannounce(decided)
         return decided
+
+    def _reads_first(self, effect: Decide) -> bool:
+        """Return whether documents are read before the decision, to see whether they hold anything new."""
+        if effect.route != "long_context" or effect.final or self.fitting.has_sent_nothing:
+            return False
+        return self._in_doubt or self.reading.is_at_hand
+
+    def _adds_nothing(self, effect: Decide) -> bool:
+        """Return whether the last step would read nothing new; of a reply in doubt, also if there is nothing."""
+        if effect.route != "long_context" or effect.final or not self.reading.is_read:
+            return False
+        if not self.reading.documents:
+            return self._in_doubt
+        fits = self._in_doubt or self.settings.escalation is not None  # else that is seen once they are fitted
+        return self.fitting.adds_nothing(self.fitting.last() if fits else self.reading.chosen)
 
     @cached_property
     def _escalation(self) -> Escalation[Document]:
@@ -225,6 +271,8 @@ class Call(Generic[Document]):
 
     def ended(self, answer: Answer, text: str) -> Answer:
         """Return the answer with its whole text, judged as a whole."""
+        if self.settings.not_found is not None:  # the opening was judged
+            return replace(answer, text=text, finish_reason=self.ending.reason)
         return answer.ended(text, finish_reason=self.ending.reason, refusal=self.refusal)
 
     async def aended(self, answer: Answer, text: str) -> Answer:
@@ -267,3 +315,7 @@ class Call(Generic[Document]):
         declines_anywhere(_REPLY, self.refusal)
         for step in self.settings.ladder("rag"):
             cost_of(self.costs.priced(step), StepUsage(1, 1))
+
+
+def _nothing_more(effect: Decide) -> Decided:
+    return Decided(effect.since, replace(effect.decision, ruling=NOTHING_MORE), granted=False)

@@ -69,7 +69,7 @@ def stream(flow: Flow, call: Call[Any]) -> Generator[Item, None, None]:  # noqa:
                         if pieces is None or gate is None or not effect.resumed:
                             pieces, gate = call.generate(effect), call.gate(effect.step)
                         result: Any = _judged(effect, pieces, gate, call)
-                        if _is_over(result.verdict, gate, call):
+                        if _is_over(result.verdict, gate):
                             pieces.close()
                             pieces = None
                     else:
@@ -117,7 +117,7 @@ async def astream(flow: Flow, call: Call[Any]) -> AsyncGenerator[Item, None]:  #
                         if pieces is None or gate is None or not effect.resumed:
                             pieces, gate = call.agenerate(effect), call.gate(effect.step)
                         result: Any = await _ajudged(effect, pieces, gate, call)
-                        if _is_over(result.verdict, gate, call):
+                        if _is_over(result.verdict, gate):
                             await pieces.aclose()
                             pieces = None
                     else:
@@ -184,11 +184,9 @@ def _reply(effect: Generate, verdict: Verdict | None, text: str, call: Call[Any]
     return Reply(text, verdict)
 
 
-def _is_over(verdict: Verdict, gate: AnyGate, call: Call[Any]) -> bool:
-    """Return whether nothing more of a reply will be shown."""
-    if isinstance(gate, FinalGate | LastGate):
-        return False
-    return verdict.declined or (verdict.escalates and not call.may_resume)
+def _is_over(verdict: Verdict, gate: AnyGate) -> bool:
+    """Return whether nothing more of a reply will be shown. One in doubt may be the answer, if there is no more."""
+    return verdict.declined and not isinstance(gate, FinalGate | LastGate)
 
 
 def _perform(

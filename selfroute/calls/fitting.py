@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from selfroute.calls.reading import SectionReader
 from selfroute.documents.overflow import read_less
+from selfroute.documents.sent import Sent
 from selfroute.documents.window import Count, fit_documents, fit_passages, prompt_limit, room_in
 from selfroute.effects import ReadDocuments, Route
 from selfroute.usage.tokens import count_tokens, is_cut
@@ -38,22 +39,42 @@ class Fitting(Generic[Document]):
 
     Attributes:
         context: What the latest prompt held: the passages or documents, as they were fitted to the window.
-        sent: What the latest model that was asked has read; empty before.
         rung: Of the sections that were fitted last, from 0.
+        skipped: Why they are skipped; empty if they are not.
     """
 
     def __init__(self, host: Host[Document], settings: Settings, reading: Reading[Document], memory: Memory) -> None:
         """Start with nothing fitted."""
         self._host, self._settings, self._reading, self._memory = host, settings, reading, memory
         self.context: Sequence[Document] = ()
-        self.sent: Sequence[Document] = ()
-        self.rung = 0
+        self.rung, self.skipped = 0, ""
         self._sections = SectionReader(host, reading)
-        self._read_before = 0  # characters, before the sections
+        self._sent = Sent()
+        self._latest_sent: list[str] = []  # unless its prompt is refused
         self._most_sections: int | None = None  # tokens, once a prompt was refused as too long
         self._refused: set[Route] = set()  # the steps whose prompt was too long
         self._windows: dict[Route, int | None] = {}
         self._latest: tuple[Route, Sequence[Document], Prompt] | None = None
+
+    def note_sent(self, step: Route, context: Sequence[Document]) -> None:
+        """Note that a model is sent a context: it is what the latest prompt holds, until that is refused."""
+        self._commit()
+        self.context = context
+        self._latest_sent = list(map(self._host.retrieved_text if step == "rag" else self._host.text_of, context))
+
+    @property
+    def has_sent_nothing(self) -> bool:
+        """Whether no model has read anything."""
+        return not (self._latest_sent or self._sent)
+
+    def adds_nothing(self, context: Sequence[Document]) -> bool:
+        """Return whether all of a context was sent to the models of this question before."""
+        self._commit()
+        return self._sent.has_all(map(self._host.text_of, context))
+
+    def _commit(self) -> None:
+        self._sent.add(self._latest_sent)
+        self._latest_sent = []
 
     def prompt(self, step: Route, context: Sequence[Document]) -> Prompt:
         """Return a step's prompt with a context. The latest one is kept, since it is measured and then sent."""
@@ -126,6 +147,8 @@ class Fitting(Generic[Document]):
             effect: Says which.
             whole: Whether all of it fits; None if that is not known.
         """
+        if effect.too_long is not None:
+            self._latest_sent = []
         if effect.step == "sections":
             return self._fit_sections(effect)
         fit = self._fit_documents if effect.step == "long_context" else self._fit_passages
@@ -168,10 +191,13 @@ class Fitting(Generic[Document]):
     def _fit_sections(self, effect: ReadDocuments) -> Sequence[Document]:
         """Return the best sections of the documents; none where reading them would save little.
 
-        Skipped when larger than half of the next step, or no larger than what was already read.
+        The first rung is skipped when larger than half of all documents behind the passages, unless it has room for all
+        of them and the last step has not; a further one when larger than half of what the last step reads; and each
+        when it holds nothing new.
         """
         count, window, reading = self.count("sections"), self.window("sections"), self._reading
-        budget, around = self._settings.section_tokens[effect.rung], 0
+        drafted, around = reading.passages[: self._settings.draft_passages], 0
+        budget = self._settings.section_tokens(effect.rung, drafted=self.tokens(drafted, count_tokens))
         if window is not None or effect.too_long:
             around = self._around("sections", count)
         if window is not None:
@@ -180,16 +206,32 @@ class Fitting(Generic[Document]):
             sent = self.tokens(self.context, count)
             budget = self._most_sections = self._less("sections", effect.too_long, sent=sent, around=around)
         else:
-            self.rung, self._read_before = effect.rung, self._solid(self.sent)
+            self.rung = effect.rung
             budget = min(budget, self._most_sections or budget)
         sections = self._sections.best(budget, count, always=len(effect.passages))
         ends = self._settings.max_documents == 0
-        worth = ends or reading.length(sections) * _PART <= reading.length(reading.chosen)
-        return sections if worth and self._solid(sections) > self._read_before else ()
+        self.skipped = ""
+        if not ends and self._are_most(sections, effect.rung, budget):
+            self.skipped = "they would be more than half of the documents"
+        elif self.adds_nothing(sections):
+            self.skipped = "they hold nothing that was not read before"
+        return () if self.skipped else sections
 
-    def _solid(self, documents: Sequence[Document]) -> int:
-        """Return the length of texts without white space, of which joined ones have more."""
-        return sum(len("".join(self._host.text_of(document).split())) for document in documents)
+    def _are_most(self, sections: Sequence[Document], rung: int, room: int) -> bool:
+        reading, size = self._reading, self._reading.length(sections) * _PART
+        if rung == 0:
+            has_room = self.tokens(reading.documents, self.count("sections")) <= room
+            reads_all = has_room and not self.adds_nothing(self._sections.beyond(sections, reading.chosen))
+            return size > reading.length(reading.documents) and not reads_all
+        count = self.count("long_context")
+        most = self.budget(count)
+        too_many = most is not None and self.tokens(sections, count) * _PART > most
+        return too_many or size > reading.length(reading.chosen)
+
+    def last(self) -> Sequence[Document]:
+        """Return what the last step would read, as it fits its window."""
+        effect = ReadDocuments(self._reading.passages[: self._settings.draft_passages])
+        return self._fit_documents(effect, whole=self._fits(effect))
 
     def _fit_documents(self, effect: ReadDocuments, *, whole: bool) -> Sequence[Document]:
         count = self.count("long_context")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from operator import index
-from typing import Any, TypedDict, get_args
+from typing import Any, Literal, TypedDict, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
@@ -17,7 +17,8 @@ from selfroute.errors import ConfigurationError
 from selfroute.usage.prices import PricedModel
 
 Doubt = int | tuple[int, ...] | None
-Sections = int | tuple[int, ...] | None
+Stop = int | tuple[int, int] | None
+Sections = int | tuple[int, ...] | Literal["auto"] | None
 PricedAs = str | Mapping[str, str] | None
 MAX_DOCUMENTS = 2
 """Two of the documents behind 20 passages hold the right one as often as all behind five (88.5 and 87.8 %)."""
@@ -28,17 +29,19 @@ _PRICED = frozenset(("llm", "long_context_llm"))
 class Options(TypedDict, total=False):
     """The options as keyword arguments, for type checkers; `RoutingOptions` describes them."""
 
-    refusal: str
-    answerability: Answerability
-    doubt_below: Doubt
-    stop_below: int | None
+    answerability: Answerability | None
     sections: Sections
-    draft_passages: int | None
     max_documents: int | None
-    escalation: Any
-    start: Any
-    max_context_tokens: int | None
     citations: bool
+    doubt_below: Doubt
+    stop_below: Stop
+    escalation: Any
+    instructions: str | None
+    not_found: str | None
+    start: Any
+    refusal: str
+    draft_passages: int | None
+    max_context_tokens: int | None
     prompt_cache: PromptCache
     priced_as: PricedAs
 
@@ -58,15 +61,16 @@ def _whole(least: int, most: int | None = None) -> Callable[[Any], int | None]:
 
 
 _score, _tokens = _whole(0, 100), _whole(1)
+_LEAST = 100  # tokens; a section has some 300
 
 
-def _several(check: Callable[[Any], int | None], least: int) -> Callable[[Any], Any]:
-    """Return a check for one value, or a tuple of at least so many of them without None."""
+def _several(check: Callable[[Any], int | None], least: int, most: int | None = None) -> Callable[[Any], Any]:
+    """Return a check for one value, or a tuple of so many of them without None."""
 
     def checked(value: Any) -> Any:
         if not isinstance(value, list | tuple):
             return check(value)
-        if len(value) < least or None in value:
+        if len(value) < least or (most is not None and len(value) > most) or None in value:
             raise ValueError
         return tuple(map(check, value))
 
@@ -74,16 +78,22 @@ def _several(check: Callable[[Any], int | None], least: int) -> Callable[[Any], 
 
 
 def _sections(value: Any) -> Any:
-    numbers = _several(_tokens, 1)(value)
+    if isinstance(value, str) and value == "auto":
+        return value
+    numbers = _several(_whole(_LEAST), 1)(value)
     if isinstance(numbers, tuple) and list(numbers) != sorted(set(numbers)):
         raise ValueError
     return numbers
 
 
-def _refusal(value: Any) -> str:
+def _words(value: Any) -> str:
     if not isinstance(value, str) or not any(map(str.isalnum, value)):
         raise ValueError
     return value.strip()
+
+
+def _optional(check: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda value: None if value is None else check(value)
 
 
 def _escalation(value: Any) -> Any:
@@ -130,17 +140,22 @@ def _priced_as(value: Any) -> PricedAs:
 
 
 _CHECKS: Mapping[str, tuple[Callable[[Any], Any], str]] = {
-    "refusal": (_refusal, "a word or words that a model can write, such as 'unanswerable'"),
-    "answerability": (_one_of(get_args(Answerability)), "'text', 'structured' or 'graded'"),
+    "answerability": (_optional(_one_of(get_args(Answerability))), "'text', 'graded' or 'structured', or None"),
     "doubt_below": (
         _several(_score, 2),
         "a whole number from 0 to 100, a pair of them (draft, sections), or None",
     ),
-    "stop_below": (_score, "a whole number from 0 to 100, or None"),
+    "stop_below": (
+        _several(_score, 2, 2),
+        "a whole number from 0 to 100, a pair of them (draft, sections), or None",
+    ),
     "sections": (
         _sections,
-        "a positive number of tokens, or None, or ascending ones, such as (4_000, 16_000)",
+        f"'auto', a positive number of tokens, {_LEAST} or more, or None, or ascending ones, such as (4_000, 16_000)",
     ),
+    "refusal": (_words, "a word or words that a model can write, such as 'unanswerable'"),
+    "instructions": (_optional(_words), "a text for the model, such as 'Answer in French.', or None"),
+    "not_found": (_optional(_words), "a text to show where nothing was found, or None"),
     "draft_passages": (_whole(1), "a whole number from 1 on, or None for all"),
     "max_documents": (_whole(0), "a whole number from 0 on, or None for all"),
     "escalation": (_escalation, ""),
@@ -198,27 +213,34 @@ class RoutingOptions(BaseModel):
     """The options of routing, which chains, engines and synthesizers take under the same names.
 
     Attributes:
-        answerability: How the model reports whether it can answer. With `"text"`, it writes the answer or the refusal,
-            as in the paper. With `"structured"`, it fills in `answerable` and `answer`, through the model's structured
-            output; each step's reply then comes in one piece, even in a stream. With `"graded"`, the first reply begins
-            with two numbers from 0 to 100, which are not shown: how likely the whole text holds an answer (the
-            prospect), and how likely the answer would stay the same (the confidence). Your own `rag_prompt` must ask
-            for them, as `selfroute.prompts.GRADED` does.
+        answerability: How the model reports whether it can answer. With `"graded"`, each reply before the last step
+            begins with numbers from 0 to 100, which are not shown: how likely the whole text holds an answer (the
+            prospect), and how likely the answer would stay the same (the confidence). With `"text"`, the model writes
+            the answer or the refusal, as in the paper. With `"structured"`, it fills in `answerable` and `answer`,
+            through its structured output; each step's reply then comes in one piece, even in a stream. None means
+            `"graded"`, or `"text"` if your own `rag_prompt` does not ask for the numbers as `selfroute.prompts.GRADED`
+            does.
         sections: The most tokens of the documents' best sections. After a decline or a doubt, the model is first asked
             again with those sections of the documents behind the passages that share the most words with the question.
-            Whole documents are read only if that does not settle it. `4_000` is a good number, `(4_000, 16_000)` reads
-            twice, for documents of 100,000 tokens. Skipped if it would be more than half of the documents.
+            Whole documents are read only if that does not settle it. `"auto"` reads twice: 2.6 times the tokens of the
+            draft's passages, at least 4,000, then four times as many. Pass a number to read once, a tuple such as
+            `(4_000, 16_000)`, or None for no sections. A reading is skipped if it would be more than half of the
+            documents, or nothing new.
+        max_documents: How many stored documents the last step reads at most, the best of those behind the passages;
+            None for all. With 0 the question ends before, so set `sections`, too.
         citations: Whether the result has `citations`: where the answer stands in what the model answered from, found by
             its words and not by a model.
+        doubt_below: An answer with a lower confidence is in doubt, and more is read, as after a decline. A tuple, such
+            as `(70, 60)`, gives the draft and each reading of sections a bound of its own. None means 70 for the draft,
+            60 for the first sections and 50 for what follows. With `"structured"`, setting a bound adds the numbers to
+            the fields.
+        stop_below: A decline with a lower prospect ends the question, and no document is paid for. A pair has a bound
+            for the draft and one for sections. None means 20 and 50.
         escalation: The policy that is asked before each step after the first; None reads more after each decline. Pass
             one of `selfroute.policies`, or a callable, sync or async, that takes a `selfroute.policies.Case` and
             returns a bool or a `Ruling`. After a "no" the answer is the refusal, or the answer that was in doubt.
-        max_documents: How many stored documents the last step reads at most, the best of those behind the passages;
-            None for all. With 0 the question ends before, so set `sections`, too.
-        doubt_below: An answer with a lower confidence is in doubt, and more is read, as after a decline. A pair, such
-            as `(70, 60)`, gives the draft and the sections bounds of their own. None means 50. With `"structured"`,
-            setting a bound adds the numbers to the fields.
-        stop_below: A decline with a lower prospect ends the question, and no document is paid for. None means 20.
+        instructions: A text of yours before each default prompt, such as `"Answer in French, formally."`.
+        not_found: What `answer` holds where no answer was found. None means the model's own words, or the refusal.
         start: The first step: `"rag"`, `"sections"` or `"long_context"` (no draft), `"auto"` (no draft if the passages
             are 60 % of the documents or more, and there is no `escalation`), or a callable, sync or async (in
             LangChain also a runnable), that returns one of them: it takes the inputs of a chain, or the QueryBundle of
@@ -239,13 +261,15 @@ class RoutingOptions(BaseModel):
         ConfigurationError: A value is not valid, or there is no option of that name (a `ValueError`).
     """
 
-    answerability: Answerability = "text"
-    sections: Sections = None
-    citations: bool = False
-    escalation: Any = Field(default=None, repr=False, exclude=True)
+    answerability: Answerability | None = None
+    sections: Sections = "auto"
     max_documents: int | None = MAX_DOCUMENTS
+    citations: bool = False
     doubt_below: Doubt = None
-    stop_below: int | None = None
+    stop_below: Stop = None
+    escalation: Any = Field(default=None, repr=False, exclude=True)
+    instructions: str | None = None
+    not_found: str | None = None
     start: Any = "rag"
     refusal: str = "unanswerable"
     draft_passages: int | None = None

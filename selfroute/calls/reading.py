@@ -74,9 +74,21 @@ class Reading(Generic[Document]):
         await asyncio.to_thread(lambda: self.chosen)  # ranking a long text would block the event loop
 
     @property
+    def is_read(self) -> bool:
+        """Whether the documents were read."""
+        return self._is_read
+
+    @property
     def is_stored(self) -> bool:
         """Whether the documents are those that a store holds."""
         return isinstance(self._host.source, ScopedDocuments)
+
+    @property
+    def is_at_hand(self) -> bool:
+        """Whether reading the documents calls nothing of the user's."""
+        with suppress(Exception):
+            return self._is_read or self.is_stored or isinstance(self._host.source, list | tuple)
+        return False
 
     @property
     def ranking(self) -> Ranking:
@@ -140,7 +152,7 @@ class Reading(Generic[Document]):
 
     def _are_most(self, passages: Sequence[Document]) -> bool:
         most = self._settings.most_compared
-        names = [self._host.source_of(passage) for passage in passages]
+        names = [self._host.source_of(passage) for passage in self.passages]
         others = [name for at, name in enumerate(names) if name not in names[:at]]
         if most is not None and len(others) > most and self.is_stored:
             return False  # the documents that are left out may hold the answer
@@ -193,6 +205,11 @@ class SectionReader(Generic[Document]):
             always: How many of the passages are among them whatever they take, the first ones.
         """
         return [self._section(run) for run in self._reading.ranking.fill(budget, count, always=always)]
+
+    def beyond(self, sections: Sequence[Document], documents: Sequence[Document]) -> list[Document]:
+        """Return the sections that are of none of some documents."""
+        numbers = {at for at, one in enumerate(self._reading.documents) if any(one is other for other in documents)}
+        return [section for section in sections if self._runs[id(section)].document not in numbers]
 
     def _section(self, run: Run) -> Document:
         host, document = self._host, self._reading.documents[run.document]

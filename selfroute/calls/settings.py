@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from operator import index
 
 from pydantic import ConfigDict, model_validator
@@ -13,10 +14,13 @@ from selfroute.calls.options import DEFAULTS, MAX_DOCUMENTS, RoutingOptions, Sec
 from selfroute.documents.window import room_in
 from selfroute.effects import Route, Start
 from selfroute.errors import ConfigurationError
+from selfroute.prompts import check_asks_for_numbers
 from selfroute.usage.prices import PricedModel
 
-DOUBT_BELOW, STOP_BELOW = 50, 20
-"""The bounds of graded answerability that were measured first; there may be better."""
+DOUBT_BELOW, STOP_BELOW = (70, 60, 50), (20, 50)
+"""The bounds of graded answerability: of the draft, and of the readings of sections, the last for all that follow."""
+LEAST_SECTIONS, MORE_THAN_DRAFT, MORE_THAN_BEFORE = 4_000, 2.6, 4
+"""The tokens of sections by default: so many at least; times those of the draft; and of each further reading."""
 REACH = 20
 """The passages that point to documents for sections: behind them stands the right one in 94 % of cases."""
 SETTINGS = tuple(DEFAULTS)
@@ -31,11 +35,13 @@ class Bounds:
         stop_below: A decline of a draft with a lower prospect ends the question.
         sections_below: For each reading of sections, the confidence below which its answer is in doubt; the last one
             holds for those that come after.
+        sections_stop: A refusal of sections with a lower prospect ends the question.
     """
 
     doubt_below: int
     stop_below: int
     sections_below: tuple[int, ...]
+    sections_stop: int
 
 
 class Settings(RoutingOptions):
@@ -47,15 +53,18 @@ class Settings(RoutingOptions):
 
     model_config = ConfigDict(frozen=True)
 
+    degraded: bool = False
+    """Whether replies are judged as text because the user's prompt asks for no numbers."""
+
     @model_validator(mode="after")
     def _check_together(self) -> Settings:
         if self.answerability == "text" and not self.doubt_below is self.stop_below is None:
             msg = "doubt_below and stop_below need the model's numbers: set answerability='graded' or 'structured'"
             raise ConfigurationError(msg)
-        if isinstance(self.doubt_below, tuple) and len(self.doubt_below) > 1 + len(self.section_tokens):
+        if isinstance(self.doubt_below, tuple) and len(self.doubt_below) > 1 + self.rungs:
             msg = (
                 f"doubt_below={self.doubt_below} has more bounds than there are steps: one for the draft, and one for "
-                f"each reading of sections; set sections=4_000, or pass one number"
+                f"each reading of sections; set sections='auto' or sections=4_000, or pass one number"
             )
             raise ConfigurationError(msg)
         if isinstance(self.start, str):
@@ -68,9 +77,15 @@ class Settings(RoutingOptions):
         doubt, stop = self.doubt_below, self.stop_below
         if self.answerability == "text" or (self.answerability == "structured" and doubt is stop is None):
             return None
-        doubt = DOUBT_BELOW if doubt is None else doubt
-        draft, *sections = doubt if isinstance(doubt, tuple) else (doubt, doubt)
-        return Bounds(draft, STOP_BELOW if stop is None else stop, tuple(sections))
+        draft, *sections = _each(DOUBT_BELOW if doubt is None else doubt)
+        stop, sections_stop = _each(STOP_BELOW if stop is None else stop)
+        return Bounds(draft, stop, tuple(sections), sections_stop)
+
+    @cached_property
+    def words(self) -> dict[str, str]:
+        """The variables of prompts that no input changes."""
+        own = {} if self.instructions is None else {"instructions": self.instructions}
+        return {"refusal": self.refusal, **own}
 
     def ladder(self, start: Start) -> tuple[Route, ...]:
         """Return the steps of a question, the cheapest first.
@@ -79,15 +94,15 @@ class Settings(RoutingOptions):
             ConfigurationError: The question starts with documents, which it may not read, or with sections, and
                 there are none.
         """
-        if start == "sections" and not self.section_tokens:
-            msg = "start='sections' reads the sections of documents: set sections=4_000, too"
+        if start == "sections" and not self.rungs:
+            msg = "start='sections' reads the sections of documents: set sections='auto' or sections=4_000, too"
             raise ConfigurationError(msg)
         if start == "long_context" and self.max_documents == 0:
             msg = "start='long_context' reads documents, and max_documents=0 forbids it: leave out one of them"
             raise ConfigurationError(msg)
         if start == "long_context":
             return ("long_context",)
-        sections: list[Route] = ["sections"] * len(self.section_tokens)
+        sections: list[Route] = ["sections"] * self.rungs
         draft: tuple[Route, ...] = () if start == "sections" else ("rag",)
         return (*draft, *sections) if self.max_documents == 0 else (*draft, *sections, "long_context")
 
@@ -97,9 +112,39 @@ class Settings(RoutingOptions):
         return MAX_DOCUMENTS if self.max_documents == 0 else self.max_documents
 
     @property
-    def section_tokens(self) -> tuple[int, ...]:
-        """The most tokens of each reading of sections."""
-        return (self.sections,) if isinstance(self.sections, int) else self.sections or ()
+    def rungs(self) -> int:
+        """How many readings of sections there are."""
+        if self.sections == "auto":
+            return 2
+        return len(self.sections) if isinstance(self.sections, tuple) else int(self.sections is not None)
+
+    def section_tokens(self, rung: int, *, drafted: int) -> int:
+        """Return the most tokens of a reading of sections.
+
+        Args:
+            rung: Its number, from 0.
+            drafted: The tokens of the passages that the draft reads.
+        """
+        if self.sections == "auto":
+            return int(max(LEAST_SECTIONS, round(drafted * MORE_THAN_DRAFT)) * MORE_THAN_BEFORE**rung)
+        several: Sequence[int | None] = self.sections if isinstance(self.sections, tuple) else (self.sections,)
+        return several[rung] or 0
+
+    @cached_property
+    def as_graded(self) -> Settings:
+        """The same settings for a prompt that asks for numbers."""
+        return self.model_copy(update={"answerability": "graded"})
+
+    @cached_property
+    def as_text(self) -> Settings:
+        """The same settings for a prompt that asks for no numbers.
+
+        Raises:
+            ConfigurationError: There are bounds of the numbers.
+        """
+        if not self.doubt_below is self.stop_below is None:
+            check_asks_for_numbers("rag_prompt", "")
+        return self.model_copy(update={"answerability": "text", "degraded": True})
 
     @property
     def structured(self) -> bool:
@@ -108,8 +153,7 @@ class Settings(RoutingOptions):
 
     def form_of(self, step: Route) -> Form:
         """Return the report that the model of a step fills in, with `answerability="structured"`."""
-        numbers = 0 if self.bounds is None else {"rag": 2, "sections": 1, "long_context": 0}[step]
-        return Form(numbers)
+        return Form(graded=self.bounds is not None and step != "long_context")
 
     def check_prices(self, name_of: Callable[[Route], PricedModel], *, shared: bool) -> None:
         """Check that the models may have a price, if the policy needs one.
@@ -130,7 +174,7 @@ class Settings(RoutingOptions):
             check_prices(self.escalation, priced_as, shared=shared, sections=bool(self.sections))
 
     def document_budget(self, window: int | None) -> int | None:
-        """Return how many tokens of documents the second step may be given after a short question; None for no limit.
+        """Return how many tokens of documents the last step may be given after a short question; None for no limit.
 
         Args:
             window: The window of its model in tokens; None if the model does not report it.
@@ -153,6 +197,10 @@ class Settings(RoutingOptions):
         own = models.get("long_context_llm") if step == "long_context" else None
         name = own or (models.get("llm") if shared or step != "long_context" else None)
         return PricedModel.parse("priced_as", name) if name else None
+
+
+def _each(bound: int | tuple[int, ...]) -> tuple[int, ...]:
+    return bound if isinstance(bound, tuple) else (bound, bound)
 
 
 def reach_of(k: int, reach: int | None, *, sections: Sections, name: str = "k") -> int:

@@ -20,7 +20,7 @@ class Finding:
     """A finding about one part of a pipeline.
 
     Attributes:
-        subject: One of `"source"` (do the passages name their documents?), `"wall"` (may the second step read them?),
+        subject: One of `"source"` (do the passages name their documents?), `"wall"` (may the last step read them?),
             `"document"` (was one rebuilt completely?), `"window"` (does it fit the model?), `"prices"` (what does a
             question cost?) and `"prompt"` (does it show the question and ask for the refusal?).
         ok: False if something must be changed; None if it could not be tried, or is not known.

@@ -64,7 +64,7 @@ class OnDocuments(TriedQuestion[Document]):
         return False, f"{with_key}; the keys of the others are {keys_of(others)}", advice
 
     def look_at_wall(self) -> Remark:
-        """Return whether the second step may read what the retriever may find."""
+        """Return whether the last step may read what the retriever may find."""
         if error := self.errors.get("source"):
             return False, message_of(error), ""
         if not self.found:
@@ -101,7 +101,7 @@ class OnDocuments(TriedQuestion[Document]):
         if error := self.errors.get("read"):
             return False, f"it could not be read: {message_of(error)}", ""
         if not any(text and not text.isspace() for text in map(self.host.text_of, self.read)):
-            return False, "documents= returned no text, so the second step would have nothing to read", ""
+            return False, "documents= returned no text, so the last step would have nothing to read", ""
         if self.stored is None:
             return True, f"{plural(len(self.read), 'document')} with {self._size_of(self.read)}", ""
         for document in self.read:

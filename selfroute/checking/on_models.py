@@ -13,15 +13,14 @@ from selfroute.checking.trial import TriedQuestion
 from selfroute.checking.words import message_of, plural
 from selfroute.effects import Route
 from selfroute.errors import ConfigurationError
-from selfroute.prompts import check_asks_for_numbers
-from selfroute.usage.ledger_text import dollars
+from selfroute.prompts import NO_NUMBERS, check_asks_for_numbers
 
 Document = TypeVar("Document")
 _PROMPTS: Mapping[Route, str] = {"rag": "rag_prompt", "long_context": "long_context_prompt"}
 _SECTIONS = 4_000  # tokens; those that were measured
 _DEAR = 2 * _SECTIONS  # sections are read if they are half of the documents at most
 _CHEAPER = (
-    "set sections=4_000 to read the best parts of these documents first, and max_documents=0 to read no whole "
+    "set sections='auto' to read the best parts of these documents first, and max_documents=0 to read no whole "
     "document after them"
 )
 _REPLIES = {
@@ -75,11 +74,16 @@ class OnModels(TriedQuestion[Document]):
             self.settings.check_prices(self.call.costs.priced, shared=self.host.one_model)
         except ConfigurationError as error:
             return False, message_of(error), ""
-        parts, unknown = list[str](), dict[str, None]()
+        parts, unknown, drafted = list[str](), dict[str, None](), 0
         for what, step, context in self._to_pay():
+            if isinstance(context, str):
+                parts.append(f"{what} skipped, since {context}")
+                continue
             with suppress(Exception):  # a prompt that cannot be filled in, which is found with the prompts
-                part, reason = self._price(step, context)
-                parts.append(f"{what} about {part}")
+                tokens, part, reason = self._price(step, context)
+                drafted = tokens if step == "rag" else drafted
+                times = f", {tokens / drafted:.1f} times the draft" if drafted and step != "rag" else ""
+                parts.append(f"{what} about {part}{times}")
                 unknown |= dict.fromkeys(filter(None, [reason]))
         if not parts:
             return None, "not tried, because there was no prompt to send", ""
@@ -87,13 +91,19 @@ class OnModels(TriedQuestion[Document]):
             return None, f"{'; '.join(parts)}; the cost is not known: {'; '.join(unknown)}", self._cheaper
         return True, "; ".join(parts), self._cheaper
 
-    def _to_pay(self) -> Iterator[tuple[str, Route, Sequence[Document]]]:
-        """Yield the context of each step, and its label."""
+    def _to_pay(self) -> Iterator[tuple[str, Route, Sequence[Document] | str]]:
+        """Yield the context of each step, or why it is skipped, and its label."""
         if self.drafts and self.fitting:
             yield "a draft takes", "rag", self.fitting
-        for sections in self.sections():
-            yield "sections take", "sections", sections
-        if self.to_read and self.settings.max_documents != 0:
+        for number, (sections, skipped) in enumerate(self.sections()):
+            name = "sections" if number == 0 else "more sections"
+            yield (f"{name} are", "sections", skipped) if skipped else (f"{name} take", "sections", sections)
+        if not self.to_read or self.settings.max_documents == 0:
+            return
+        if self.drafts and self.fits.adds_nothing(self.to_read):
+            nothing = "all of it was read before, so a question that gets here ends"
+            yield f"reading {self._what} is", "long_context", nothing
+        else:
             yield f"reading {self._what} takes", "long_context", self.to_read
 
     @property
@@ -107,13 +117,13 @@ class OnModels(TriedQuestion[Document]):
         fewer = most is None and len(self.behind) > MAX_DOCUMENTS
         return f"max_documents={MAX_DOCUMENTS} reads only the best ones" if fewer else ""
 
-    def _price(self, step: Route, context: Sequence[Document]) -> tuple[str, str | None]:
-        """Return the tokens and the cost of a step, and why the cost is not known."""
+    def _price(self, step: Route, context: Sequence[Document]) -> tuple[int, str, str | None]:
+        """Return the tokens of a step, what they cost, and why that is not known."""
         fitting, costs = self.fits, self.call.costs
         model, tokens = costs.priced(step), fitting.count(step)(fitting.prompt(step, context).text)
         _, cost = costs.of_step(step, tokens=tokens)
-        amount = cost.as_text()
-        return plural(tokens, "token") + (f", {dollars(amount)} with {model.name}" if amount else ""), cost.unknown
+        amount = "" if cost.dollars is None else f", ${1_000 * cost.dollars:,.2f} for 1,000 with {model.name}"
+        return tokens, f"{plural(tokens, 'token')}{amount}", cost.unknown
 
     def look_at_prompts(self) -> Remark:
         """Return whether the prompts show the question and ask for what is judged."""
@@ -136,9 +146,12 @@ class OnModels(TriedQuestion[Document]):
                 return False, f"{name} {wrong[0]}", wrong[1]
         if unread:
             return None, f"not tried: {' and '.join(unread)} cannot be read before a question is asked", ""
+        if self.settings.degraded:
+            return None, NO_NUMBERS.partition(":")[0], NO_NUMBERS.partition(": ")[2]
         return (
             True,
-            "the prompts show the question" + _REPLIES[self.settings.answerability].format(refusal=self.call.refusal),
+            "the prompts show the question"
+            + _REPLIES[self.settings.answerability or "graded"].format(refusal=self.call.refusal),
             "",
         )
 

@@ -73,17 +73,21 @@ class TriedQuestion(Generic[Document]):
     @property
     def drafts(self) -> bool:
         """Whether there is a first step over passages."""
+        if self.settings.start == "auto" and self.settings.escalation is None:
+            return not (self.read and self.reading.are_most(self.fitting))
         return self.settings.start not in ("sections", "long_context")
 
-    def sections(self) -> Iterator[Sequence[Document]]:
-        """Yield what each reading of sections would be given; those that would be skipped are left out."""
+    def sections(self) -> Iterator[tuple[Sequence[Document], str]]:
+        """Yield what each reading of sections would be given, and why it would be skipped, if it would."""
         fitting = self.fits
-        fitting.sent = self.fitting if self.drafts else ()
+        if self.drafts:
+            fitting.note_sent("rag", self.fitting)
         reads_them = self.read and self.settings.start != "long_context"
-        for rung in range(len(self.settings.section_tokens) if reads_them else 0):
-            if found := fitting.fit(ReadDocuments(self.fitting, step="sections", rung=rung)):
-                fitting.sent = found
-                yield found
+        for rung in range(self.settings.rungs if reads_them else 0):
+            found = fitting.fit(ReadDocuments(self.fitting, step="sections", rung=rung))
+            yield found, fitting.skipped
+            if found:
+                fitting.note_sent("sections", found)
 
     def tokens_of(self, documents: Sequence[Document]) -> int:
         """Return about how many tokens of the last step's model some documents have."""

@@ -27,7 +27,8 @@ def table(snapshot: Mapping[str, Mapping[str, Any]]) -> str:
     tokens = figures["tokens"]
     steps = [step for step in STEPS if step != "sections" or snapshot[step]["queries"] or tokens[step]["total_tokens"]]
     rows = [*_by_route([snapshot[name] for name in (*steps, "all")], steps), *_by_step(tokens, steps)]
-    sentences = (fill(sentence, _WIDTH, subsequent_indent="  ") for sentence in _sentences(figures))
+    said = [*_times_rag(tokens), *_sentences(figures)]
+    sentences = (fill(sentence, _WIDTH, subsequent_indent="  ") for sentence in said)
     return "\n".join([*_aligned(rows), *sentences])
 
 
@@ -88,6 +89,11 @@ def _not_compared(figures: Mapping[str, Any]) -> str:
         "of unknown length": figures["savings"]["unknown"],
     }
     return ", ".join(f"{count:,} {why}" for why, count in counts.items() if count)
+
+
+def _times_rag(tokens: Mapping[str, Any]) -> Iterator[str]:
+    if drafted := tokens["rag"]["total_tokens"]:
+        yield f"tokens used: {tokens['total_tokens'] / drafted:.1f} times those of the drafts, which are what RAG takes"
 
 
 def _sentences(figures: Mapping[str, Any]) -> Iterator[str]:

@@ -172,11 +172,11 @@ def test_locate_in_threads_and_in_a_long_text() -> None:
     text = "\n".join(load_documents().values())
     KEPT.clear()
     with ThreadPoolExecutor(8) as threads:
-        asked = ["How long does a shutter motor take?"] * 16
-        first, *others = threads.map(lambda question: locate(question, "eleven weeks", text), asked)
+        asked = ["What did the new clapper of the bell cost?"] * 16
+        first, *others = threads.map(lambda question: locate(question, "£310", text), asked)
     assert all(other == first for other in others)
     KEPT.clear()
-    assert locate(asked[0], "eleven weeks", text) == first
+    assert locate(asked[0], "£310", text) == first
     text = " ".join(f"The price of item {number} is {number * 7}." for number in range(10_000))
     answer = " ".join(str(number) for number in range(5_000))
     assert len(locate("What are the prices?", answer, text)) == 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -333,7 +334,7 @@ PRICED = {"priced_as": "openai:gpt-4o-mini"}
 def many_in_langchain(names: Sequence[str] = LONG, **options: Any) -> SelfRouteChain:
     chunks = [chunk for name in names for chunk in chunks_of(text_of(name, 330), size=1_000, source=name)]
     model = ScriptedModel(label="gpt-4o-mini", profile={"max_input_tokens": 128_000})
-    options = {"reach": 20, **PRICED, **options}
+    options = {"reach": 20, "sections": None, **PRICED, **options}
     return SelfRouteChain.from_vectorstore(store_of(chunks), model, **options)
 
 
@@ -351,7 +352,7 @@ def many_in_llamaindex(names: Sequence[str] = LONG, **options: Any) -> SelfRoute
     ]
     nodes.sort(key=lambda node: node.id_)  # the mock's vectors are all alike: those stored first are found
     index = VectorStoreIndex(nodes, embed_model=MockEmbedding(embed_dim=4))
-    options = {"reach": 20, **PRICED, **options}
+    options = {"reach": 20, "sections": None, **PRICED, **options}
     return SelfRouteQueryEngine.from_index(index, llm=ScriptedLLM(context_window=128_000), **options)
 
 
@@ -381,15 +382,18 @@ async def test_check_of_many_documents(build: Callable[..., Any]) -> None:
 
 
 DRAFT, LOOK, ONE, TWO = "a draft takes", "sections take", "reading the document takes", "reading the 2 documents takes"
+SKIPPED = "more sections are skipped, since they would be more than half of the documents"
+FIRST, SECOND = "sections take", "more sections take"
 READINGS: list[tuple[dict[str, Any], list[str] | None, str]] = [  # options, what is priced, and the advice
-    ({}, [DRAFT, TWO], "set sections=4_000"),
-    ({"escalation": Budget(usd=1)}, [DRAFT, TWO], "set sections=4_000"),
-    ({"start": "long_context"}, [TWO], "set sections=4_000"),
+    ({}, [DRAFT, TWO], "set sections='auto'"),
+    ({"escalation": Budget(usd=1)}, [DRAFT, TWO], "set sections='auto'"),
+    ({"start": "long_context"}, [TWO], "set sections='auto'"),
     ({"sections": 4_000}, [DRAFT, LOOK, TWO], ""),
-    ({"sections": (2_500, 4_000), "max_documents": 1}, [DRAFT, LOOK, ONE], ""),
-    ({"sections": (2_500, 4_000)}, [DRAFT, LOOK, LOOK, TWO], ""),
-    ({"sections": (4_000, 10_000), "max_documents": 0}, [DRAFT, LOOK, LOOK], ""),
-    ({"max_documents": None}, None, "set sections=4_000"),
+    ({"sections": (2_500, 4_000), "max_documents": 1}, [DRAFT, FIRST, SKIPPED, ONE], ""),
+    ({"sections": (2_500, 4_000)}, [DRAFT, FIRST, SECOND, TWO], ""),
+    ({"sections": (4_000, 10_000), "max_documents": 0}, [DRAFT, FIRST, SECOND], ""),
+    ({"sections": "auto"}, [DRAFT, FIRST, SKIPPED, TWO], ""),
+    ({"max_documents": None}, None, "set sections='auto'"),
     ({"max_documents": None, "sections": 4_000}, None, "max_documents=2 reads only the best ones"),
     ({"max_documents": 1}, [DRAFT, ONE], ""),
     ({"names": LONG[:1]}, [DRAFT, ONE], ""),
@@ -403,10 +407,13 @@ def test_check_prices_each_reading(build: Callable[..., Any]) -> None:
         prices = finding(build(**options).check(QUESTION), "prices")
         assert prices.advice.startswith(advice) if advice else prices.advice == "", options
         paid = [part.split(" about ") for part in prices.message.split("; ")]
-        assert [what for what, _ in paid] == readings or readings is None, prices
-        assert all("tokens, $0.00" in price for _, price in paid)
-        tokens = [int(price.split()[0].replace(",", "")) for _, price in paid]
+        assert [what for what, *_ in paid] == readings or readings is None, prices
+        taken = [price[0] for _, *price in paid if price]
+        assert all(re.search(r"tokens, \$\d\.\d+ for 1,000 with gpt-4o-mini", price) for price in taken)
+        tokens = [int(price.split()[0].replace(",", "")) for price in taken]
         assert tokens == sorted(tokens)
+        times = [price.rpartition(", ")[2] for price in taken[1:] if readings and DRAFT in readings]
+        assert times == [f"{count / tokens[0]:.1f} times the draft" for count in tokens[1:] if times]
 
 
 @pytest.mark.parametrize("build", [many_in_langchain, many_in_llamaindex])

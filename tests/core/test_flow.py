@@ -19,7 +19,18 @@ import selfroute
 from lanes import examples
 from selfroute.answerability import ANSWERED, NO_PASSAGES, STARTED, Verdict
 from selfroute.calls.drivers import advance
-from selfroute.effects import Answer, Compare, Decide, Decided, Generate, ReadDocuments, Reply, Retrieve, Route
+from selfroute.effects import (
+    NOTHING_MORE,
+    Answer,
+    Compare,
+    Decide,
+    Decided,
+    Generate,
+    ReadDocuments,
+    Reply,
+    Retrieve,
+    Route,
+)
 from selfroute.flow import self_route
 from selfroute.usage import Cost, StepUsage, Usage
 
@@ -48,6 +59,7 @@ def played(asked: Any, *results: Any) -> tuple[list[Any], Answer]:
 
 UNSURE = Verdict(declined=False, signal="doubt", evidence="80 42", prospect=80, confidence=42)
 STOPPED = replace(SENTINEL, ruling={"go": False, "by": "prospect", "reason": "10 < 20"})
+LEFT = replace(UNSURE, ruling=NOTHING_MORE)
 P, S, T, D = ["p"], ["s"], ["s", "t"], ["d"]  # passages, sections, more of them, documents
 CLIMB: tuple[Route, ...] = ("rag", "sections", "sections", "long_context")
 
@@ -107,19 +119,38 @@ ENDS: dict[str, tuple[tuple[Route, ...], tuple[Any, ...], list[Any], Answer]] = 
     ),
     "a doubt is left as the sections are skipped": (
         ("rag", "sections"),
-        (P, Reply("", UNSURE), (), None, Reply("Ms", ANSWERED)),
+        (P, Reply("", UNSURE), None, None, Reply("Ms", ANSWERED)),
         [
             ReadDocuments(P, step="sections"),
-            Decide("rag", UNSURE, UNSURE, final=True),
+            Decide("rag", LEFT, UNSURE, final=True),
             Generate("rag", P, resumed=True),
         ],
-        Answer("Ms", "rag", True, UNSURE, P, P),
+        Answer("Ms", "rag", True, LEFT, P, P),
     ),
     "a doubt about sections is the last word": (
         ("rag", "sections", "sections"),
-        (P, Reply("", SENTINEL), S, Decided("sections", SENTINEL), Reply("", UNSURE), (), Reply("Ms", ANSWERED)),
-        [Generate("sections", S), ReadDocuments(P, step="sections", rung=1), Generate("sections", S, resumed=True)],
-        Answer("Ms", "sections", True, SENTINEL, P, S),
+        (P, Reply("", SENTINEL), S, Decided("sections", SENTINEL), Reply("", UNSURE), (), None, Reply("Ms", ANSWERED)),
+        [
+            ReadDocuments(P, step="sections", rung=1),
+            Decide("sections", replace(SENTINEL, ruling=NOTHING_MORE), UNSURE, since="sections", final=True),
+            Generate("sections", S, resumed=True),
+        ],
+        Answer("Ms", "sections", True, replace(SENTINEL, ruling=NOTHING_MORE), P, S),
+    ),
+    "documents hold nothing new": (
+        ("rag", "long_context"),
+        (P, Reply("", SENTINEL), Decided("long_context", SENTINEL), None, None),
+        [
+            ReadDocuments(P),
+            Decide("rag", replace(SENTINEL, ruling=NOTHING_MORE), SENTINEL, final=True),
+        ],
+        Answer("unanswerable", "rag", False, replace(SENTINEL, ruling=NOTHING_MORE), P, P),
+    ),
+    "sections are hopeless": (
+        CLIMB,
+        (P, Reply("", SENTINEL), S, Decided("sections", SENTINEL), Reply("", STOPPED)),
+        [Decide("sections", SENTINEL, SENTINEL, context=S), Generate("sections", S)],
+        Answer("unanswerable", "sections", False, SENTINEL, P, S),
     ),
     "a doubt stays as sections are refused": (
         CLIMB,
@@ -185,7 +216,8 @@ def climbed(ladder: Sequence[Route], passages: list[str], data: st.DataObject) -
         if isinstance(effect, Retrieve):
             result = passages
         elif isinstance(effect, ReadDocuments):
-            result = data.draw(st.sampled_from([[], [f"text {len(done)}"]]))
+            repeated = [None] if effect.step == "long_context" else []  # documents that hold nothing new
+            result = data.draw(st.sampled_from([[], [f"text {len(done)}"], *repeated]))
         elif isinstance(effect, Decide):
             granted = effect.final or data.draw(st.booleans())
             result = Decided(effect.route if granted else effect.since, effect.decision, granted=granted)
@@ -210,11 +242,15 @@ def test_flow_keeps_to_the_ladder(ladder: tuple[Route, ...], passages: list[str]
     granted = [one.route for one, ruling in rulings if ruling.granted and not one.final]
     paid = [one.step for one, _ in asked if one.step != "rag"]
     assert granted[: len(paid)] == paid
-    assert len(granted) - len(paid) == (answer.context == [] and answer.route == "long_context" and bool(granted))
+    repeated = any(isinstance(one, ReadDocuments) and result is None for one, result in done)
+    missing = answer.context == [] and answer.route == "long_context" and bool(granted)
+    assert len(granted) - len(paid) == (repeated or missing)
     assert all(ruling.granted for _, ruling in rulings[:-1])
-    # That a question ends where it began is said, once, if no step was proposed.
+    # That a question ends where it began, or before documents that hold nothing new, is said once.
     proposed = [one for one, _ in rulings if not one.final]
-    assert len(rulings) - len(proposed) == (not proposed)
+    left_open = bool(asked) and asked[-1][1].verdict.escalates and asked[-1][0].step != ladder[-1]
+    ends_early = left_open and rulings[-1][1].granted and not missing
+    assert len(rulings) - len(proposed) == (not proposed or ends_early)
     # A reply in doubt is continued, as the last thing, if nothing better came; nothing else is.
     unsure = bool(asked) and asked[-1][1].verdict.signal == "doubt" and answer.context == asked[-1][0].context
     resumed = [at for at, (one, _) in enumerate(done, 1) if isinstance(one, Generate) and one.resumed]
@@ -226,7 +262,8 @@ def test_flow_keeps_to_the_ladder(ladder: tuple[Route, ...], passages: list[str]
     else:
         assert (answer.text, answer.answerable) == ("unanswerable", False)
     drafted = [reply.verdict for one, reply in asked if one.step == "rag"]
-    assert answer.decision == (drafted[0] if drafted else NO_PASSAGES if "rag" in ladder else STARTED)
+    first = drafted[0] if drafted else NO_PASSAGES if "rag" in ladder else STARTED
+    assert answer.decision == (replace(first, ruling=NOTHING_MORE) if ends_early else first)
 
 
 dollars = st.decimals(0, 10, places=6, allow_nan=False).map(Cost)

@@ -67,8 +67,8 @@ def test_memory_is_shared_by_copies() -> None:
     chain, synthesizer = a_chain(), an_engine()._response_synthesizer
     copies = [chain, chain.model_copy(update={"answerability": "graded"}), copy.copy(chain)]
     for one, *others in (copies, [synthesizer, copy.copy(synthesizer)]):
-        assert all(other.memory is one.memory for other in others)
-    assert [one.parts().settings.answerability for one in copies] == ["text", "graded", "text"]
+        assert all(other._memory is one._memory for other in others)
+    assert [one._parts().settings.answerability for one in copies] == ["text", "graded", "text"]
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))], ids=["copy", "pickle"])  # noqa: S301

@@ -14,6 +14,7 @@ from langchain_parts import a_chain
 from langchain_selfroute import SelfRouteChain
 from llamaindex_parts import an_engine
 from llamaindex_selfroute import SelfRouteSynthesizer
+from selfroute import PAPER
 from selfroute.calls.options import Options, RoutingOptions
 from selfroute.calls.settings import Bounds, Settings
 from selfroute.errors import ConfigurationError
@@ -31,16 +32,18 @@ def test_settings_strip_the_refusal() -> None:
         ("refusal", "..."),
         ("answerability", "json"),
         *[(bound, value) for bound in ("doubt_below", "stop_below") for value in (-1, 101, 50.5, True, "50")],
+        *[("stop_below", value) for value in ((5,), (5, 6, 7), (5, None))],
+        *[(name, value) for name in ("instructions", "not_found") for value in ("", " ", 7)],
         *[
             ("sections", value)
-            for value in (0, -1, True, 4_000.5, "4000", (), (4_000, 0), (8_000, 4_000), (4_000, 4_000))
+            for value in (0, 4, 99, True, 4_000.5, "4000", (), (4_000, 0), (8_000, 4_000), (4_000, 4_000))
         ],
         *[("sections", value) for value in ((4_000, None), ("4000",), {4_000})],
         *[("doubt_below", value) for value in ((70,), (70, 60.5), (70, None), (70, 101), {70: 60})],
         *[("draft_passages", value) for value in (0, -1, True, 2.5, "5")],
         *[("max_documents", value) for value in (-1, True, 1.5, "2")],
         *[("escalation", value) for value in ("never", 5, Never)],
-        *[("start", value) for value in ("sections", "section", None, 1)],
+        *[("start", value) for value in ("section", None, 1)],
         ("max_context_tokens", 0),
         ("max_context_tokens", True),
         ("max_context_tokens", "many"),
@@ -56,18 +59,21 @@ def test_settings_refuse_by_name(name: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("options", "what_to_do"),
     [
-        ({"sections": 0}, "sections must be a positive number of tokens, or None"),
-        ({"sections": (8, 4)}, "or ascending ones, such as (4_000, 16_000)"),
+        ({"sections": 4}, "sections must be 'auto', a positive number of tokens, 100 or more"),
+        ({"sections": (800, 400)}, "or ascending ones, such as (4_000, 16_000)"),
         ({"draft_passages": 0}, "draft_passages must be a whole number from 1 on, or None for all"),
         ({"max_documents": -1}, "max_documents must be a whole number from 0 on, or None for all"),
         ({"doubt_below": (70,)}, "a whole number from 0 to 100, a pair of them (draft, sections), or None"),
-        ({"doubt_below": (70, 60), "answerability": "graded"}, "set sections=4_000, or pass one number"),
-        ({"doubt_below": (70, 60), "sections": 4_000}, "set answerability='graded' or 'structured'"),
+        (
+            {"doubt_below": (70, 60), "sections": None, "answerability": "graded"},
+            "set sections='auto' or sections=4_000, or pass one number",
+        ),
+        ({"doubt_below": (70, 60), "answerability": "text"}, "set answerability='graded' or 'structured'"),
         (
             {"start": "none"},
             "start must be 'rag', 'sections', 'auto' or 'long_context', or a callable that returns one",
         ),
-        ({"start": "sections"}, "set sections=4_000, too"),
+        ({"start": "sections", "sections": None}, "set sections='auto' or sections=4_000, too"),
         ({"start": "long_context", "max_documents": 0}, "leave out one of them"),
     ],
 )
@@ -81,17 +87,26 @@ def test_settings_take_numbers_of_numpy() -> None:
     settings = Settings(sections=[np.int64(4_000), 16_000], max_documents=np.int64(0), draft_passages=np.int8(3))  # type: ignore[arg-type]
     assert (settings.sections, settings.max_documents, settings.draft_passages) == ((4_000, 16_000), 0, 3)
     graded = Settings(answerability="graded", sections=4_000, doubt_below=[70, 60])  # type: ignore[arg-type]
-    assert (graded.doubt_below, graded.bounds) == ((70, 60), Bounds(70, 20, (60,)))
+    assert (graded.doubt_below, graded.bounds) == ((70, 60), Bounds(70, 20, (60,), 50))
 
 
 def test_settings_ladder() -> None:
-    assert Settings().ladder("rag") == ("rag", "long_context")
+    assert Settings().ladder("rag") == ("rag", "sections", "sections", "long_context")
+    assert Settings(**PAPER).ladder("rag") == ("rag", "long_context")
     assert Settings(sections=4_000).ladder("auto") == ("rag", "sections", "long_context")
-    assert Settings(sections=(4, 8), max_documents=0).ladder("rag") == ("rag", "sections", "sections")
-    assert Settings(max_documents=0).ladder("rag") == ("rag",)
+    assert Settings(sections=(400, 800), max_documents=0).ladder("rag") == ("rag", "sections", "sections")
+    assert Settings(sections=None, max_documents=0).ladder("rag") == ("rag",)
     assert Settings(sections=4_000).ladder("long_context") == ("long_context",)
-    assert Settings(sections=(4, 8)).ladder("sections") == ("sections", "sections", "long_context")
+    assert Settings(sections=(400, 800)).ladder("sections") == ("sections", "sections", "long_context")
     assert Settings(sections=4_000, max_documents=0).ladder("sections") == ("sections",)
+
+
+def test_settings_section_tokens() -> None:
+    settings = Settings()
+    assert [settings.section_tokens(rung, drafted=1_350) for rung in (0, 1)] == [4_000, 16_000]
+    assert [settings.section_tokens(rung, drafted=5_000) for rung in (0, 1)] == [13_000, 52_000]
+    assert Settings(sections=500).section_tokens(0, drafted=5_000) == 500
+    assert Settings(sections=(500, 600)).section_tokens(1, drafted=5_000) == 600
 
 
 DECLARED: dict[str, tuple[Any, bool, tuple[str | None, str | None]]] = {  # the option, one model, draft and last step
@@ -116,17 +131,29 @@ def test_settings_declared_model(name: str) -> None:
 @pytest.mark.parametrize("bound", ["doubt_below", "stop_below"])
 def test_settings_bounds_need_numbers(bound: str) -> None:
     with pytest.raises(ConfigurationError, match="answerability='graded' or 'structured'"):
-        Settings(**{bound: 50})
-    for answerability in ("graded", "structured"):
+        Settings(**{bound: 50}, answerability="text")
+    with pytest.raises(ConfigurationError, match=r"selfroute\.prompts\.GRADED shows how"):
+        assert Settings(**{bound: 50}).as_text
+    for answerability in (None, "graded", "structured"):
         assert Settings(answerability=answerability, **{bound: 0}).bounds
         assert Settings(answerability=answerability, **{bound: 100}).bounds
 
 
-def test_settings_bounds() -> None:
-    assert Settings(answerability="graded").bounds == Bounds(50, 20, (50,))
-    assert Settings(answerability="graded", doubt_below=70).bounds == Bounds(70, 20, (70,))
-    assert Settings(answerability="structured", stop_below=5).bounds == Bounds(50, 5, (50,))
-    assert (Settings().bounds, Settings(answerability="structured").bounds) == (None, None)
+BOUNDS: list[tuple[dict[str, Any], Bounds | None]] = [
+    ({}, Bounds(70, 20, (60, 50), 50)),
+    ({"doubt_below": 40}, Bounds(40, 20, (40,), 50)),
+    ({"doubt_below": (80, 70, 60)}, Bounds(80, 20, (70, 60), 50)),
+    ({"stop_below": 5}, Bounds(70, 5, (60, 50), 5)),
+    ({"stop_below": (5, 30)}, Bounds(70, 5, (60, 50), 30)),
+    ({"answerability": "structured", "stop_below": 5}, Bounds(70, 5, (60, 50), 5)),
+    ({"answerability": "structured"}, None),
+    (dict(PAPER), None),
+]
+
+
+@pytest.mark.parametrize(("options", "bounds"), BOUNDS)
+def test_settings_bounds(options: dict[str, Any], bounds: Bounds | None) -> None:
+    assert Settings(**options).bounds == bounds
 
 
 def test_settings_document_budget() -> None:

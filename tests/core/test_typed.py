@@ -28,9 +28,10 @@ TEXT, QUESTION = "Ms Okafor took the chair.", "Who chaired the meeting?"
 def chain_of(*replies: str) -> SelfRouteChain:
     # The store's fake embedding needs numpy, which LlamaIndex brings along.
     store = InMemoryVectorStore(DeterministicFakeEmbedding(size=8))
-    store.add_documents([Document(TEXT, metadata={"source": "minutes"})])
+    more = Document("Tea was served at noon.", metadata={"source": "minutes"})
+    store.add_documents([Document(TEXT, metadata={"source": "minutes"}), more])
     return SelfRouteChain(
-        retriever=store.as_retriever(search_kwargs={"k": 5}),
+        retriever=store.as_retriever(search_kwargs={"k": 1}),
         llm=FakeListChatModel(responses=list(replies)),
         documents=langchain_selfroute.StoredDocuments(store, source_key="source"),
         max_context_tokens=900_000,
@@ -84,7 +85,7 @@ async def test_what_a_check_returns_is_typed() -> None:
 def test_what_an_evaluation_returns_is_typed() -> None:
     questions = [Question("minutes", "1", QUESTION, ("Ms Okafor",))]
     result = assert_type(evaluate(chain_of("Ms Okafor"), questions), Evaluation)
-    assert [assert_type(one.score, float) for one in result.results] == [1.0] * 4
+    assert [assert_type(one.score, float) for one in result.results] == [1.0] * 5
 
 
 def test_a_verdict_is_typed() -> None:

@@ -34,6 +34,7 @@ PAGES = [
 QUESTION = "Who is the pilot?"
 FINAL = ("Orla ", "Venn.")
 PILOT = "The pilot is Orla Venn."
+WHOLE = {"start": "long_context", "max_documents": None}
 
 
 @pytest.fixture(scope="module")
@@ -145,7 +146,9 @@ async def test_pages_of_a_pdf_in_llamaindex(manual: Path, mode: str, store: str)
     assert (best["text"], best["page"]) == (PILOT, "3")
     assert llamaindex_selfroute.citation_nodes(response)[0].node.metadata["page"] == "3"
     assert {one.subject: one.advice for one in engine.check(QUESTION)}["document"] == ""
-    _, response = await asked_of("simple", pages_of(manual), mode, similarity_top_k=20, max_documents=None)
+    _, response = await asked_of(
+        "simple", pages_of(manual), mode, similarity_top_k=20, start="long_context", max_documents=None
+    )
     best = response.metadata["citations"][0]  # of a page that is a document by itself
     assert (len(response.source_nodes), best["text"], best["page"]) == (4, PILOT, "3")
 

@@ -19,6 +19,7 @@ from selfroute.policies import Budget, Never
 from steering import BY_NAME, GRADED, LIN, LOOKED, RUNG, with_policy, yes
 from structured_parts import Calling, Reporting
 
+TEXT = {"answerability": "text", "doubt_below": None, "stop_below": None}
 SURE, DOUBTED = BY_NAME["a sure answer"], BY_NAME["a doubt in one piece"]
 KEPT = with_policy(Never())
 ENDED: dict[str, tuple[tuple[str, ...], dict[str, Any], str]] = {
@@ -60,7 +61,7 @@ async def test_numbers_without_a_reply_are_no_reply(name: str, where: str) -> No
 
 @everywhere
 async def test_graded_drafts_without_numbers_warn_once(where: str, caplog: pytest.LogCaptureFixture) -> None:
-    for options, said in ((GRADED, 1), (GRADED, 1), ({"answerability": "text"}, 0)):
+    for options, said in ((GRADED, 1), (GRADED, 1), (TEXT, 0)):
         one = pipeline_for(where, BY_NAME["an answer without numbers"], **options)
         for number in range(23):
             assert len(_warned(caplog)) == (said if number >= 10 else 0)

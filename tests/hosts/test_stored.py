@@ -23,7 +23,7 @@ from hosts_documents import (
     whole,
 )
 from langchain_stores import text_of
-from scenarios import FOUND
+from scenarios import FOUND, STARTED
 from selfroute.errors import ConfigurationError, DocumentNotFoundError, ReplyError, SelfRouteError
 
 every_mode = pytest.mark.parametrize("mode", MODES)
@@ -122,16 +122,17 @@ async def test_stored_passages_without_a_name(kind: str, mode: str) -> None:
 
 @every_kind
 async def test_stored_passages_without_a_document(kind: str) -> None:
+    started = {**STARTED, "draft_passages": None}
     loose = [Piece("A loose leaf of Ash.", None), Piece("Another loose leaf.", None)]
     home = house(kind, [*_ash(), *loose])
-    answered = await home.built(k=20, max_documents=None).ask()
+    answered = await home.built(k=20, max_documents=None, **started).ask()
     assert {one.text: one.label for one in answered.documents} == {
         ASH: whole(9),
         **{one.text: whole(1, "order") for one in loose},
     }
     twice = [home.passage(Piece("A leaf.", None, id="leaf"))] * 2
     named = home.passage(_ash()[0])
-    (*_, alone) = (await home.pipeline(home.returning([named, *twice]), max_documents=None).ask()).read[1:]
+    (*_, alone) = (await home.pipeline(home.returning([named, *twice]), max_documents=None, **started).ask()).read[1:]
     assert alone == "A leaf."
 
 

@@ -247,7 +247,9 @@ def test_label_is_kept_out_of_prompts(where: str) -> None:
 
 @everywhere
 def test_a_budget_for_nothing_asks_no_model(where: str) -> None:
-    one = long(where, documents=["\N{CRAB}" * 9], max_context_tokens=1, final=None)  # each takes more than a token
+    one = long(
+        where, documents=["\N{GOTHIC LETTER AHSA}" * 9], max_context_tokens=1, final=None
+    )  # each takes more than a token
     told = one.now()
     assert (told.answerable, told.read, one.model.steps) == (False, [], ["rag"])
 

@@ -231,12 +231,14 @@ def test_the_graph_shows_the_real_steps() -> None:
     plain = {*head, ("rag", read), *tail}
     through = {(read, "sections"), ("sections", "end"), ("sections", "long_context"), ("long_context", "end")}
     assert edges() == plain
-    assert edges(sections=4) == edges(sections=(4, 9)) == (plain - tail) | through
-    assert edges(sections=4, max_documents=0) == (plain - tail) | {(read, "sections"), ("sections", "end")}
+    assert edges(sections=400) == edges(sections=(400, 900)) == (plain - tail) | through
+    assert edges(sections=400, max_documents=0) == (plain - tail) | {(read, "sections"), ("sections", "end")}
     assert edges(max_documents=0) == head
-    assert edges(start="long_context", sections=4) == {("start", "retrieve"), ("retrieve", read), *tail}
+    assert edges(start="long_context", sections=400) == {("start", "retrieve"), ("retrieve", read), *tail}
     assert edges(start=lambda _: "rag") == plain | {("retrieve", read)}
-    drawn = (RunnableLambda(lambda text: text) | a_chain(sections=4) | itemgetter("answer")).get_graph().draw_mermaid()
+    drawn = (
+        (RunnableLambda(lambda text: text) | a_chain(sections=400) | itemgetter("answer")).get_graph().draw_mermaid()
+    )
     assert all(name in drawn for name in ("retrieve", "rag", read, "sections", "long_context"))
 
 

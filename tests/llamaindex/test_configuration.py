@@ -122,10 +122,12 @@ LATER: dict[str, tuple[Any, Any]] = {  # a value that is set later, and one that
     "long_context_prompt": (CUSTOM, PromptTemplate("x")),
     "document_prompt": (PromptTemplate("{content}"), "x"),
     "refusal": ("none", " "),
+    "instructions": ("Answer in French.", " "),
+    "not_found": ("Ask the harbour office.", " "),
     "answerability": ("text", "x"),
     "doubt_below": (40, 101),
     "stop_below": (90, 101),
-    "sections": (4, 0),
+    "sections": (400, 99),
     "draft_passages": (1, 0),
     "max_documents": (1, -1),
     "escalation": (Never(), 7),
@@ -156,6 +158,6 @@ def test_option_set_later_counts(name: str) -> None:
     assert getattr(synthesizer, name) == value
     expected = _came_to(SelfRouteQueryEngine(ListRetriever(), _synthesizer(**{name: value})))
     assert _came_to(engine) == _came_to(engine.with_retriever(ListRetriever())) == expected
-    unseen = {"stop_below", "sections", "max_documents", "start", "prompt_cache", "max_context_tokens"}
+    unseen = {"not_found", "stop_below", "sections", "max_documents", "start", "prompt_cache", "max_context_tokens"}
     if name not in unseen:
         assert expected != _came_to(SelfRouteQueryEngine(ListRetriever(), _synthesizer()))

@@ -19,6 +19,7 @@ from llama_index.core.schema import Document, QueryBundle
 from llama_index.core.vector_stores import simple
 
 from host_names import private_names, run
+from langchain_stores import text_of as a_text
 from llamaindex_parts import QUESTION
 from llamaindex_selfroute import SelfRouteQueryEngine, StoredDocuments, internals
 from llamaindex_stores_parts import STORES, declining, only, split
@@ -55,7 +56,7 @@ def test_every_private_name_is_known_here() -> None:
 
 
 def _engine(**fields: Any) -> tuple[SelfRouteQueryEngine, Any]:
-    index = STORES["listing"](split(Document(text="The crane.", id_="a", metadata={"tenant": "north"})))
+    index = STORES["listing"](split(Document(text=a_text("Ash", 20), id_="a", metadata={"tenant": "north"})))
     retriever = index.as_retriever(filters=only("tenant", "north"))
     return SelfRouteQueryEngine(retriever, documents=StoredDocuments(index), llm=declining(**fields)), retriever
 

@@ -152,8 +152,22 @@ def test_prompt_without_numbers_is_refused(name: str) -> None:
     assert model_of(engine).calls[-1].prompt.startswith("Two numbers")
 
 
+def test_prompts_beside_instructions_are_the_default_ones() -> None:
+    """The prompts that are shown have the instructions; others in their place are refused, and nothing changes."""
+    engine = pipeline_for("llamaindex query", BY_NAME["a sure answer"], instructions="In {French}.").asked
+    shown = engine.get_prompts()
+    for name in ("rag_prompt", "long_context_prompt"):
+        text = shown[name].format(context_str="", query_str="", refusal="none")
+        assert text.startswith("In {French}.\n\n")
+        with pytest.raises(ConfigurationError, match="instructions= goes before the default prompts"):
+            engine.update_prompts({name: ASKING})
+    assert {**engine.get_prompts()} == {**shown}
+    engine.update_prompts(shown)
+    assert {**engine.get_prompts()} == {**shown}
+
+
 def test_prompt_follows_the_options() -> None:
-    engine = pipeline_for("llamaindex query", BY_NAME["a sure answer"]).asked
+    engine = pipeline_for("llamaindex query", BY_NAME["a sure answer"], doubt_below=None, stop_below=None).asked
     engine._response_synthesizer.answerability = "text"
     assert "100" not in engine.get_prompts()["rag_prompt"].get_template()
     sections = BY_NAME["sections that answer"]

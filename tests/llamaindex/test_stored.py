@@ -28,7 +28,7 @@ from langchain_stores import text_of
 from llamaindex_parts import MODES, STREAMS, ScriptedLLM, ask
 from llamaindex_selfroute import SelfRouteQueryEngine, StoredDocuments
 from llamaindex_stores_parts import SPLIT, STORES, Shelf, Words, a_chroma, declining, loaded, only, over, simple, split
-from scenarios import FOUND
+from scenarios import DRAFTED, FOUND, STARTED
 from selfroute.errors import ConfigurationError
 
 every_mode = pytest.mark.parametrize("mode", MODES)
@@ -53,7 +53,8 @@ EXACT = whole(len(split(MINUTES)))
 
 
 def _read(index: Any, question: str = ASK, **fields: Any) -> list[NodeWithScore]:
-    return SelfRouteQueryEngine.from_index(index, llm=declining(), **fields).query(question).source_nodes
+    engine = SelfRouteQueryEngine.from_index(index, llm=declining(), **{**DRAFTED, **fields})
+    return engine.query(question).source_nodes
 
 
 def _label(source: NodeWithScore) -> dict[str, Any]:
@@ -65,7 +66,7 @@ def _label(source: NodeWithScore) -> dict[str, Any]:
 async def test_a_document_comes_back_as_it_was_for_models_and_readers(store: str, mode: str, tmp_path: Path) -> None:
     before = [node.model_dump() for node in NODES]
     index, llm = loaded(NODES, tmp_path) if store == "loaded" else STORES[store](NODES), declining()
-    engine = SelfRouteQueryEngine.from_index(index, similarity_top_k=2, llm=llm, streaming=mode in STREAMS)
+    engine = SelfRouteQueryEngine.from_index(index, similarity_top_k=2, llm=llm, streaming=mode in STREAMS, **DRAFTED)
     asked = await ask(engine, ASK, mode)
     (source,) = asked.source_nodes
     assert (asked.text, asked.route, asked.sources) == (FOUND, "long_context", [MINUTES.text])
@@ -151,7 +152,7 @@ def test_changes_of_an_index_are_noticed(store: str) -> None:
 
 
 def test_documents_that_were_indexed_uncut_are_read_as_they_are() -> None:
-    sources = _read(simple([MINUTES, CRANE]), similarity_top_k=1)
+    sources = _read(simple([MINUTES, CRANE]), similarity_top_k=1, **STARTED)
     assert [(source.text, _label(source)) for source in sources] == [(MINUTES.text, ORIGINAL)]
     assert "selfroute" not in MINUTES.metadata
 
@@ -262,12 +263,13 @@ INDICES: dict[str, Callable[[], Any]] = {
 async def test_indices_of_other_kinds_lead_to_their_documents_too(kind: str, mode: str) -> None:
     index, retriever = INDICES[kind]()
     documents = StoredDocuments(index)
-    engine = SelfRouteQueryEngine(retriever, documents=documents, llm=declining(), streaming=mode in STREAMS)
+    fields: Any = {"llm": declining(), "streaming": mode in STREAMS, **STARTED}
+    engine = SelfRouteQueryEngine(retriever, documents=documents, **fields)
     asked = await ask(engine, "Which crane?", mode)
     assert sorted(asked.sources) == sorted([MINUTES.text, CRANE.text])
     assert [{key: _label(source)[key] for key in EXACT} for source in asked.source_nodes] == [EXACT] * 2
     if kind != "tree":
-        of_index = SelfRouteQueryEngine.from_index(index, llm=declining(), streaming=mode in STREAMS)
+        of_index = SelfRouteQueryEngine.from_index(index, **fields)
         assert set((await ask(of_index, "Which crane?", mode)).sources) <= {MINUTES.text, CRANE.text}
 
 

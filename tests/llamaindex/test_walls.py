@@ -43,6 +43,7 @@ from llamaindex_parts import ScriptedLLM
 from llamaindex_selfroute import SelfRouteQueryEngine, SelfRouteSynthesizer, StoredDocuments
 from llamaindex_stores_parts import First, ListingShelf, Words, a_chroma, declining, only, split
 from llamaindex_wrappers import Dropping, document
+from scenarios import DRAFTED
 from selfroute.errors import ConfigurationError, DocumentNotFoundError
 
 both_modes = pytest.mark.parametrize("mode", FAR_APART)
@@ -186,7 +187,9 @@ REFUSED: dict[str, Make] = {
 
 def _asking(make: Make, home: Any) -> Pipeline:
     model = declining()
-    return Pipeline("llamaindex", lambda streaming: make(home, {"llm": model, "streaming": streaming}), model)
+    return Pipeline(
+        "llamaindex", lambda streaming: make(home, {"llm": model, "streaming": streaming, **DRAFTED}), model
+    )
 
 
 @everywhere
@@ -408,7 +411,7 @@ class Keeping(SelfRouteSynthesizer):
     """Keeps the bundles of its questions."""
 
     def synthesize(self, query: Any, *given: Any, **named: Any) -> Any:
-        self.memory.bundles = [query]  # type: ignore[attr-defined]
+        self._memory.bundles = [query]  # type: ignore[attr-defined]
         return super().synthesize(query, *given, **named)
 
 
@@ -418,7 +421,7 @@ def test_each_question_is_asked_behind_a_view_of_its_own() -> None:
     synthesizer = Keeping(documents=StoredDocuments(index), llm=declining(), answerability="text")
     engine = SelfRouteQueryEngine(retriever, synthesizer)
     first = engine.query(QUESTION)
-    kept = synthesizer.memory.bundles[0]  # type: ignore[attr-defined]
+    kept = synthesizer._memory.bundles[0]  # type: ignore[attr-defined]
     retriever._filters = only("tenant", OTHER)
     for bundle in (kept, copy.copy(kept), copy.deepcopy(kept), pickle.loads(pickle.dumps(kept))):  # noqa: S301
         second = engine.query(bundle)

@@ -9,6 +9,7 @@ import pytest
 pytest.importorskip("workflows")
 
 from llama_index.core import Document, MockEmbedding, VectorStoreIndex
+from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.workflow import Event, WorkflowRuntimeError
 
 from llamaindex_parts import ScriptedLLM
@@ -30,8 +31,11 @@ def engine_of(**fields: Any) -> tuple[SelfRouteQueryEngine, ScriptedLLM]:
             **{k: v for k, v in fields.items() if k != "streaming"},
         }
     )
+    text = " ".join(f"The crane lifts {n} nets and barrels." for n in range(120))
     index = VectorStoreIndex.from_documents(
-        [Document(text="The crane lifts nets and barrels. " * 40, id_="crane")], embed_model=MockEmbedding(8)
+        [Document(text=text, id_="crane")],
+        embed_model=MockEmbedding(8),
+        transformations=[SentenceSplitter(chunk_size=100, chunk_overlap=0)],
     )
     return SelfRouteQueryEngine.from_index(index, llm=llm, streaming=fields.get("streaming", False)), llm
 

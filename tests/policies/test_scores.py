@@ -46,7 +46,7 @@ TEXTS = [
 def test_numbers_of_two(line: str) -> None:
     for rest in ("\nParis", "\n\n \n\nParis", "\r\nParis\nor Rome"):
         assert numbers_of(line + rest) == (Numbers(80, 42), rest.lstrip())
-        assert numbers_of(line + rest, 1) == (Numbers(None, 42), rest.lstrip()), "the second is the confidence"
+        assert numbers_of(line + rest, 1) == (Numbers(80, 42), rest.lstrip())
     for end in ("", "\n", "\r\n", "\n\n \n"):
         assert numbers_of(line + end) == (None, line + end)
     for ends in ((0, 0), (100, 100), (5, 0)):
@@ -137,20 +137,30 @@ def test_graded_gate_whatever_the_pieces(draft: str, cuts: list[int], kind: Any,
         assert verdict.ruling is None
     if verdict is not None and verdict.confidence is None and verdict.signal == "answered":
         assert shown == draft
-    if numbers == 1 and verdict is not None:
-        assert verdict.prospect is verdict.ruling is None
+    if verdict is not None and verdict.ruling is not None:
+        assert verdict.declined
+        assert verdict.prospect is not None
+        assert verdict.prospect < 20
 
 
-def sure(confidence: int | None) -> Verdict:
-    return Verdict(declined=False, signal="answered", confidence=confidence)
+def sure(confidence: int | None, prospect: int | None = None) -> Verdict:
+    return Verdict(declined=False, signal="answered", prospect=prospect, confidence=confidence)
 
 
-def doubt(confidence: int) -> Verdict:
-    return Verdict(declined=False, signal="doubt", evidence=str(confidence), confidence=confidence)
+def doubt(confidence: int, prospect: int | None = None) -> Verdict:
+    evidence = f"{confidence}" if prospect is None else f"{prospect} {confidence}"
+    return Verdict(declined=False, signal="doubt", evidence=evidence, prospect=prospect, confidence=confidence)
 
 
-def declined(confidence: int | None, evidence: str = "unanswerable", signal: Any = "sentinel") -> Verdict:
-    return Verdict(declined=True, signal=signal, evidence=evidence, confidence=confidence)
+def declined(prospect: int | None, evidence: str = "unanswerable", confidence: int | None = None) -> Verdict:
+    reason = f"the model gives the documents {prospect} of 100 to hold an answer, less than 20"
+    stops = prospect is not None and prospect < 20
+    ruling = {"go": False, "by": "prospect", "reason": reason} if stops else None
+    about = {"prospect": prospect, "confidence": confidence, "ruling": ruling}
+    return Verdict(declined=True, signal="sentinel", evidence=evidence, **about)  # type: ignore[arg-type]
+
+
+DENIAL = Verdict(declined=True, signal="phrase", evidence="The text does not say", confidence=0)
 
 
 LIN = "Mr Lin took the chair at nine."
@@ -163,12 +173,13 @@ ASKED_FOR_ONE: dict[str, tuple[str, Verdict, str]] = {  # the reply, its verdict
     "sure, in Markdown": (f"**62**\n\n{LIN}", sure(62), LIN),
     "in doubt, in a fence": (f"```\n42\n```\n{LIN}", doubt(42), LIN),
     "in doubt, after thoughts": (f"<think>hm, 90\n</think>42\n{LIN}", doubt(42), f"<think>hm, 90\n</think>{LIN}"),
-    "sure, with a low prospect": (f"10 62\n{LIN}", sure(62), LIN),
-    "in doubt, with a prospect": (f"80 42\n{LIN}", doubt(42), LIN),
-    "hopeless by a prospect": ("10 0\nunanswerable", declined(0), ""),
+    "sure, with a low prospect": (f"10 62\n{LIN}", sure(62, 10), LIN),
+    "in doubt, with a prospect": (f"80 42\n{LIN}", doubt(42, 80), LIN),
+    "hopeless": ("19\nunanswerable", declined(19), ""),
+    "hopeless by two numbers": ("10 0\nunanswerable", declined(10, confidence=0), ""),
     "a decline": ("unanswerable", declined(None), ""),
     "a decline, unsure, with more": ("20\n\n**Unanswerable.** It ends early.", declined(20, "Unanswerable"), ""),
-    "a decline, worth nothing": ("0\nThe text does not say who.", declined(0, "The text does not say", "phrase"), ""),
+    "a denial, whose number may be either": ("0\nThe text does not say who.", DENIAL, ""),
     "nothing": ("", EMPTY, ""),
     "a year and nothing more": ("1912", ANSWERED, "1912"),
     "two numbers and nothing more": ("12 and 15\n", ANSWERED, "12 and 15\n"),
@@ -188,7 +199,7 @@ def test_graded_gate_of_one_number(name: str, cuts: list[int]) -> None:
         if verdict.signal == "doubt":
             assert shown == ""
             shown = gate.resume() + gate.end()
-            assert gate.verdict == sure(verdict.confidence)
+            assert gate.verdict == sure(verdict.confidence, verdict.prospect)
         assert shown == answer
 
 
@@ -209,7 +220,7 @@ def test_graded_gate_reads_the_first_words() -> None:
 def test_verdict_shows_its_numbers() -> None:
     plain = {"declined": True, "signal": "sentinel", "evidence": "unanswerable", "ruling": None}
     assert declined(None).as_dict() == plain
-    assert declined(20).as_dict() == {**plain, "confidence": 20}
+    assert declined(20).as_dict() == {**plain, "prospect": 20}
     both = Verdict(declined=True, signal="sentinel", evidence="unanswerable", prospect=0, confidence=0)
     assert both.as_dict() == {**plain, "prospect": 0, "confidence": 0}
 

@@ -99,15 +99,15 @@ async def test_report_without_two_numbers(numbers: str, where: str) -> None:
 
 @everywhere
 async def test_report_of_sections(where: str) -> None:
-    draft, unsure = filled(LIN, prospect=80, confidence=42), filled(LIN, confidence=42)
-    sure = filled("By vote.", confidence=70)
+    draft = unsure = filled(LIN, prospect=80, confidence=42)
+    sure = filled("By vote.", prospect=90, confidence=70)
     found = await reported(where, draft=draft, looks=(unsure, sure), sections=(RUNG, LARGER))
     assert (found.route, found.answer) == ("sections", "By vote.")
     assert all(VOTE in call.prompt for call in found.calls[1:])
-    assert [fields_of(call) for call in found.calls] == [PLAIN | NUMBERS, *[PLAIN | {"confidence"}] * 2]
+    assert [fields_of(call) for call in found.calls] == [PLAIN | NUMBERS] * 3
     found = await reported(where, draft=DECLINED, looks=(unsure,), final=filled(FOUND), sections=RUNG)
     assert (found.route, found.answer) == ("long_context", FOUND)
-    assert [fields_of(call) for call in found.calls] == [PLAIN | NUMBERS, PLAIN | {"confidence"}, PLAIN]
+    assert [fields_of(call) for call in found.calls] == [PLAIN | NUMBERS, PLAIN | NUMBERS, PLAIN]
 
 
 async def test_report_as_a_policy_sees_it() -> None:
@@ -118,7 +118,7 @@ async def test_report_as_a_policy_sees_it() -> None:
 
 
 def test_report_schema() -> None:
-    for form in (Form(), Form(numbers=1), Form(numbers=2)):
+    for form in (Form(), Form(graded=True)):
         report = report_of(form, pydantic)
         schema = report.model_json_schema()
         assert all(field.keys() <= {"description", "items", "title", "type"} for field in schema["properties"].values())
@@ -126,28 +126,35 @@ def test_report_schema() -> None:
         tool = get_function_tool(report)
         assert [*tool.metadata.get_parameters_dict()["properties"]] == [*form.fields]
     assert [*form.fields] == ["prospect", "confidence", "answerable", "answer"]
-    assert [*Form(numbers=1).fields] == ["confidence", "answerable", "answer"]
-    names = [Form(numbers=numbers).name for numbers in range(3)]
-    assert len(set(names)) == len(names)
-    assert all(name.isidentifier() for name in names)
+    assert (Form().name, Form(graded=True).name) == ("Report", "GradedReport")
 
 
-REPORTS: dict[str, tuple[dict[str, Any], str, Any]] = {  # the report, its text, and the signal and the confidence
-    "sure": ({"confidence": 62, "answerable": True, "answer": "1912"}, "62\n1912", ("answered", 62)),
-    "in doubt": ({"confidence": 42, "answerable": True, "answer": LIN}, f"42\n{LIN}", ("doubt", 42)),
-    "a decline": ({"confidence": 0, "answerable": False, "answer": ""}, "0\nunanswerable", ("sentinel", 0)),
-    "no number": ({"confidence": "low", "answerable": True, "answer": LIN}, LIN, ("answered", None)),
-    "a prospect alone": ({"prospect": 80, "answerable": True, "answer": LIN}, LIN, ("answered", None)),
+REPORTS: dict[str, tuple[dict[str, Any], str, Any]] = {  # the report, its text, its signal and whether it stops
+    "sure": ({"prospect": 80, "confidence": 62, "answerable": True, "answer": "1912"}, "80 62\n1912", ("answered", 0)),
+    "in doubt": ({"prospect": 5, "confidence": 42, "answerable": True, "answer": LIN}, f"5 42\n{LIN}", ("doubt", 0)),
+    "a decline": (
+        {"prospect": 60, "confidence": 0, "answerable": False, "answer": ""},
+        "60 0\nunanswerable",
+        ("sentinel", 0),
+    ),
+    "hopeless": (
+        {"prospect": 49, "confidence": 0, "answerable": False, "answer": ""},
+        "49 0\nunanswerable",
+        ("sentinel", 1),
+    ),
+    "no number": ({"confidence": "low", "answerable": True, "answer": LIN}, LIN, ("answered", 0)),
+    "a prospect alone": ({"prospect": 80, "answerable": True, "answer": LIN}, LIN, ("answered", 0)),
 }
 
 
 @pytest.mark.parametrize("name", REPORTS)
-def test_report_with_one_number(name: str) -> None:
+def test_report_of_a_rung(name: str) -> None:
     report, text, judged = REPORTS[name]
-    assert text_of([report], "", tally=MessageTally(whole=True), refusal="unanswerable", form=Form(numbers=1)) == text
-    gate = GradedGate(doubt_below=50, numbers=1)
+    form = Form(graded=True)
+    assert text_of([report], "", tally=MessageTally(whole=True), refusal="unanswerable", form=form) == text
+    gate = GradedGate(doubt_below=50, stop_below=50, numbers=1)
     for piece in text:
         gate.feed(piece)
     gate.end()
     assert gate.verdict is not None
-    assert (gate.verdict.signal, gate.verdict.confidence) == judged
+    assert (gate.verdict.signal, gate.verdict.ruling is not None) == judged

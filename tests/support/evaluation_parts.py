@@ -1,4 +1,4 @@
-"""Evaluates pipelines over short documents, and reads what an evaluation kept."""
+"""Reads what an evaluation kept, and its results by strategy."""
 
 from __future__ import annotations
 
@@ -6,18 +6,15 @@ import json
 from pathlib import Path
 from typing import Any
 
-from both_parts import Pipeline
-from selfroute_workbench.evaluation.evaluating import evaluate as evaluate_all
+from selfroute_workbench.evaluation.looks import Result
 from selfroute_workbench.evaluation.replies_file import FILE
 from selfroute_workbench.evaluation.results import Evaluation
 
-STRATEGIES = ("rag", "self_route", "long_context")
 
-
-def evaluate(pipeline: Any, questions: Any, **options: Any) -> Evaluation:
-    """Evaluate without sections, which these documents are too short for."""
-    asked = pipeline.asked if isinstance(pipeline, Pipeline) else pipeline
-    return evaluate_all(asked, questions, **{"strategies": STRATEGIES, **options})
+def by_strategy(done: Evaluation) -> dict[str, Result]:
+    """The results of one question; nothing may have failed."""
+    assert not done.failures, done.failures
+    return {one.strategy: one for one in done.results}
 
 
 def kept(folder: Path) -> list[dict[str, Any]]:

@@ -34,6 +34,7 @@ import llamaindex_selfroute
 import llamaindex_stores_parts
 from both_parts import Outcome, Read
 from langchain_stores import chunks_of, text_of
+from scenarios import DRAFTED
 from selfroute.errors import ConfigurationError
 
 MINE, OTHER = "Ash", "Birch"
@@ -402,7 +403,7 @@ class InLangChain(House):
 
     def _pipeline(self, make: Any, model: Any, fields: dict[str, Any]) -> Pipeline:
         llm = langchain_stores.a_model(**model)
-        chain = make(llm=llm, **fields)
+        chain = make(llm=llm, **{**DRAFTED, **fields})
         return Pipeline(self.host, lambda _: chain, llm)
 
     def _over_store(self, condition: Condition | None, k: int, *, fetched: bool) -> tuple[Any, dict[str, Any]]:
@@ -503,7 +504,7 @@ class InLlamaIndex(House):
 
     def _pipeline(self, make: Any, model: Any, fields: dict[str, Any]) -> Pipeline:
         llm = llamaindex_stores_parts.declining(**model)
-        engine = cache(lambda streaming: make(llm=llm, streaming=streaming, **fields))
+        engine = cache(lambda streaming: make(llm=llm, streaming=streaming, **{**DRAFTED, **fields}))
         engine(False)  # what is wrong is said at once
         return Pipeline(self.host, engine, llm)
 

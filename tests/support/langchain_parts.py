@@ -226,6 +226,10 @@ def outline(of: Node) -> Any:
     return {of.name: [outline(child) for child in of.children]} if of.children else of.name
 
 
+STEPS = {"answerability": "text", "sections": None}
+"""The options of a chain here: two steps, as in the paper, unless a test says otherwise."""
+
+
 def a_chain(draft: Any = ("unanswerable",), final: Any = FINAL, **fields: Any) -> SelfRouteChain:
     """A chain over a scripted model that can be found again as `chain.llm`."""
     model = {name: fields.pop(name) for name in tuple(fields) if name in ScriptedModel.model_fields and name != "name"}
@@ -234,7 +238,7 @@ def a_chain(draft: Any = ("unanswerable",), final: Any = FINAL, **fields: Any) -
         "llm": ScriptedModel(draft=draft, final=final, **model),
         "documents": DOCUMENTS,
     }
-    return SelfRouteChain(**{**parts, **fields})
+    return SelfRouteChain(**{**STEPS, **parts, **fields})
 
 
 async def chunks(

@@ -15,7 +15,7 @@ from langchain_text_splitters import RecursiveCharacterTextSplitter
 from in_chroma import new_chroma
 from langchain_parts import QUESTION, ScriptedModel, ask
 from langchain_selfroute import SelfRouteChain
-from scenarios import FINAL
+from scenarios import DRAFTED, FINAL
 
 KINDS = ("memory", "chroma")
 EMBEDDING = DeterministicFakeEmbedding(size=4)
@@ -69,7 +69,8 @@ def a_model(**fields: Any) -> ScriptedModel:
 
 def chain_on(store: VectorStore, documents: Any, retriever: Any = None, **fields: Any) -> SelfRouteChain:
     """A chain over a store; without a retriever over the store's own."""
-    return SelfRouteChain(retriever=retriever or store.as_retriever(), llm=a_model(), documents=documents, **fields)
+    parts = {"retriever": retriever or store.as_retriever(), "llm": a_model(), "documents": documents}
+    return SelfRouteChain(**{**DRAFTED, **parts, **fields})
 
 
 async def read_by(

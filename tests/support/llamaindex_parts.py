@@ -443,6 +443,10 @@ async def pieces_of(response: Any, mode: str) -> AsyncIterator[str]:
         yield response.response
 
 
+STEPS = {"answerability": "text", "sections": None}
+"""The options of an engine here: two steps, as in the paper, unless a test says otherwise."""
+
+
 def an_engine(draft: Any = ("unanswerable",), final: Any = FINAL, **fields: Any) -> SelfRouteQueryEngine:
     """An engine over a scripted model that can be found again by `model_of`."""
     own = set(ScriptedLLM.__annotations__) | {"system_prompt"}
@@ -452,7 +456,7 @@ def an_engine(draft: Any = ("unanswerable",), final: Any = FINAL, **fields: Any)
         "llm": ScriptedLLM(draft=draft, final=final, **model),
         "documents": DOCUMENTS,
     }
-    return SelfRouteQueryEngine(**{**parts, **fields})
+    return SelfRouteQueryEngine(**{**STEPS, **parts, **fields})
 
 
 def engine_for(scenario: Scenario, mode: str, **fields: Any) -> SelfRouteQueryEngine:

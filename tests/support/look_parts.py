@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from selfroute_workbench.evaluation.looks import Look, Step
+from selfroute.effects import Route
+from selfroute_workbench.evaluation.looks import Look
 from selfroute_workbench.evaluation.questions import Question
 
 
@@ -14,11 +15,12 @@ def a_question(id: str = "1", dataset: str = "minutes", **fields: Any) -> Questi
     return Question(dataset, id, f"What is {id}?", **given)
 
 
-def a_look(step: Step = "rag", answer: str = "answer 1", **fields: Any) -> Look:
+def a_look(step: Route = "rag", answer: str = "answer 1", **fields: Any) -> Look:
     """A look at the first question, an answer unless its fields say that it declines."""
     usual: dict[str, Any] = {
         "dataset": "minutes",
         "id": "1",
+        "strategy": "rag",
         "declined": False,
         "input_tokens": 100 if step == "long_context" else 10,
         "output_tokens": 1,
@@ -34,7 +36,7 @@ def graded(  # noqa: PLR0913, PLR0917 - what a look is worth
     prospect: int | None = None,
     confidence: int | None = None,
     dollars: float | None = None,
-    step: Step = "rag",
+    step: Route = "rag",
 ) -> Look:
     """A look of so many tokens, as good by the judge as by the metric."""
     return a_look(

@@ -12,6 +12,10 @@ from selfroute.effects import Route
 Pieces = tuple[str | None, ...]
 
 QUESTION = "Who chaired the meeting?"
+DRAFTED = {"answerability": "text", "sections": None, "draft_passages": 1}
+"""Options: the draft reads one passage, so that documents hold something new, and they come next."""
+STARTED = {"answerability": "text", "sections": None, "start": "long_context"}
+"""Options where passages are whole documents, of which nothing more could be read after a draft."""
 WHOLE = "The whole minutes"  # every whole document opens with it, no passage holds it
 PASSAGE_TEXTS = ("The meeting was long.", "Tea was served.")
 DOCUMENT_TEXTS = (

@@ -33,7 +33,7 @@ LONG_TEXTS = (
 RUNG, LARGER = 1_000, 1_500  # tokens of sections; a third of the documents holds them
 LEFT_OUT = "[...]"  # the mark in a prompt with sections
 TOO_MUCH = 9_000  # sections that are all of the documents
-GRADED: Mapping[str, Any] = {"answerability": "graded"}
+GRADED: Mapping[str, Any] = {"answerability": "graded", "doubt_below": 50, "stop_below": 20}
 LIN = "Mr Lin took the chair at nine."
 LOOKED = ("Ms Duarte ", "led the ", "vote.")
 SAID = "Ms Duarte led the vote."
@@ -154,7 +154,7 @@ def _started(name: str, **more: Any) -> Steered:
     return Steered(name, None, signal="start", options=options, **more)
 
 
-_OPTIONS = {"start", "answerability", "escalation", "sections", "max_documents"}
+_OPTIONS = {"start", "answerability", "doubt_below", "stop_below", "escalation", "sections", "max_documents"}
 _IN_SECTIONS: dict[str, Any] = {"start": "sections", "sections": RUNG}
 _KEPT = {"final": None, "answer": LIN, "route": "rag"}  # the draft is the answer
 _STOPPED = {"final": None, "answer": "unanswerable", "route": "rag", "answerable": False}
@@ -319,7 +319,9 @@ SECTIONS = [
     _doubted("a doubt that sections settle", f"80 42\n{LIN}", **_looked(_SURE), **_GRADED),
     _doubted("a doubt that sections share", f"80 42\n{LIN}", looks=(_UNSURE,), **_GRADED),
     _doubted("a doubt that sections decline", f"80 42\n{LIN}", looks=(UNANSWERABLE,), **_GRADED),
-    _doubted("a doubt that sections decline with a number", f"80 42\n{LIN}", looks=(("5\nunanswerable",),), **_GRADED),
+    _doubted("a doubt that sections decline with a number", f"80 42\n{LIN}", looks=(("20\nunanswerable",),), **_GRADED),
+    _doubted("a doubt that sections give up", f"80 42\n{LIN}", looks=(("19\nunanswerable",),), **_GRADED | _NOTHING),
+    _doubted("a doubt that sections deny", f"80 42\n{LIN}", looks=((f"5\n{DENIED}",),), **_GRADED),
     _doubted("a doubt that sections answer without a number", f"80 42\n{LIN}", **_FOUND, **_GRADED),
     _doubted(
         "a doubt that sections answer with two numbers", f"80 42\n{LIN}", **_looked(("80 70\n", *LOOKED)), **_GRADED
@@ -380,6 +382,7 @@ SECTIONS = [
         "a doubt that sections share and a second reading has no more to read",
         f"80 42\n{LIN}",
         **_looked(_UNSURE),
+        ruling=(False, "nothing_more"),
         options={**GRADED, "sections": (RUNG, RUNG + 1), "max_documents": 0},
     ),
     Steered("nothing is retrieved, so sections are chosen by words", None, **_FOUND, **_DECLINE, **_UNFOUND),

@@ -501,6 +501,8 @@ class Chains(_Crowd):
                 k=2,
                 long_context_llm=ready(second),
                 answerability="structured" if structured else "text",
+                sections=None,
+                draft_passages=1,
                 priced_as=priced_as((first, second)),
                 escalation=self.budget,
             )
@@ -580,6 +582,8 @@ class Engines(_Crowd):
             llm=llm,
             long_context_llm=second,
             answerability="structured" if structured else "text",
+            sections=None,
+            draft_passages=1,
             streaming=streaming,
             priced_as=priced_as(models),
             escalation=self.budget,

@@ -309,8 +309,18 @@ def test_ledger_figures() -> None:
 @pytest.mark.parametrize(("entries", "table"), TABLES.values(), ids=TABLES)
 def test_ledger_table(entries: list[Entry], table: str) -> None:
     told, expected = str(added(entries)).splitlines(), table.splitlines()
+    times = [line for line in told if line.startswith("tokens used: ")]
+    told = [line for line in told if line not in times]
     assert told[-len(expected) :] == expected
     assert told[0].startswith("by the query's route")
+    assert len(times) == 1
+
+
+def test_ledger_times_the_drafts() -> None:
+    assert "tokens used: 1.0 times those of the drafts, which are what RAG takes" in str(added([an_entry()]))
+    twice = an_entry(usage=Usage(StepUsage(90, 10), StepUsage(190, 10), StepUsage(0, 0)))
+    assert "tokens used: 3.0 times those of the drafts" in str(added([twice]))
+    assert "times those of the drafts" not in str(added([an_entry(usage=Usage(None, None, StepUsage(5, 1)))]))
 
 
 # Rows
