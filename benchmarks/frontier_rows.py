@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from selfroute.calls.settings import DOUBT_BELOW, STOP_BELOW
@@ -10,44 +10,43 @@ from selfroute.effects import Route
 from selfroute_workbench.evaluation.replay import Signal, climb, signal_of
 
 Json = dict[str, Any]
+PART = 2  # sections may be one such part of the documents that they are held against
+LARGER = 4  # times the first sections are the second ones
 
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """Steps, and when a question goes on.
+    """The replies that a question climbs through, and when it goes on.
 
     Attributes:
         name: How it is printed.
-        ladder: The steps.
-        doubt_below: For the draft and each rung of sections, the confidence below which an answer goes on; empty if
-            the model is asked for no numbers.
-        sections: The replies that the rungs of sections are given.
-        max_documents: At most so many documents are read; None for all.
+        steps: The replies, by their names in a row.
+        doubt_below: For each step, the confidence below which an answer goes on.
+        stop_below: For each step, the prospect below which a decline ends the question.
     """
 
     name: str
-    ladder: tuple[Route, ...]
-    doubt_below: tuple[int, ...] = ()
-    sections: tuple[str, ...] = ("sections", "more_sections")
-    max_documents: int | None = None
+    steps: tuple[str, ...]
+    doubt_below: tuple[int, ...] = (0,)
+    stop_below: tuple[int, ...] = (0,)
+
+    @property
+    def ladder(self) -> tuple[Route, ...]:
+        """The steps of the flow that these are."""
+        kinds: dict[str, Route] = {"documents": "long_context", "all": "long_context"}
+        return tuple(kinds.get(step, "rag" if at == 0 else "sections") for at, step in enumerate(self.steps))
 
 
 RAG = Strategy("RAG", ("rag",))
-PAPER = Strategy("Self-Route", ("rag", "long_context"))
-SECTIONS = Strategy("Self-Route + sections", ("rag", "sections", "long_context"))
-GRADED = Strategy("graded", ("rag", "long_context"), (DOUBT_BELOW,))
-EVEN = Strategy("graded + sections 50/50", SECTIONS.ladder, (50, 50))
-CAREFUL = Strategy("graded + sections 70/60", SECTIONS.ladder, (70, 60))
-NEAREST = Strategy("graded + 13 nearest passages 70/70", SECTIONS.ladder, (70, 70), sections=("passages_13",))
-RUNGS = Strategy("graded + two rungs 70/60/50", ("rag", "sections", "sections", "long_context"), (70, 60, 50))
-SURER = Strategy("graded + two rungs 70/70/50", RUNGS.ladder, (70, 70, 50))
-WHOLE = Strategy("long context", ("long_context",))
-NEVER = Strategy("graded + two rungs, never documents", RUNGS.ladder[:-1], RUNGS.doubt_below)
-FEW = [
-    replace(each, name=f"{each.name}, {word} at most", max_documents=count)
-    for each in (PAPER, RUNGS, WHOLE)
-    for count, word in ((2, "two documents"), (1, "one document"))
-]
+RAG_20 = Strategy("RAG, 20 passages", ("rag_20",))
+PAPER = Strategy("the paper's rule", ("rag", "all"))
+DEFAULT = Strategy("**the default**", ("draft", "sections", "more_sections", "documents"), DOUBT_BELOW, STOP_BELOW)
+NEVER = Strategy("the default, never documents", DEFAULT.steps[:-1], DOUBT_BELOW, STOP_BELOW)
+EARLIER = Strategy("bounds 50/50/50", DEFAULT.steps, (50,), STOP_BELOW)
+SURER = Strategy("bounds 70/70/50", DEFAULT.steps, (70, 70, 50), STOP_BELOW)
+NO_STOP = Strategy("no stop after sections", DEFAULT.steps, DOUBT_BELOW, (STOP_BELOW[0], 0))
+DRAFTS = Strategy("the default without sections", ("draft", "documents"), DOUBT_BELOW, STOP_BELOW)
+WHOLE = Strategy("all documents", ("all",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,50 +62,71 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a question ended: the grade of what is shown, what was paid for it, whether documents were read."""
+    """How a question ended: the grade of what is shown, what was paid for it, and which steps were asked."""
 
     grade: float
     characters: int
-    read: bool
+    steps: tuple[str, ...]
 
 
-def look_at(row: Json, strategy: Strategy, at: int) -> Look | None:
-    """Return the reply of a step; None if it was not recorded.
+def looks_in(row: Json) -> dict[str, Look]:
+    """Return the replies of a row by their names, the same for all recordings.
 
-    In one store the plain draft was not asked for; there the graded one is taken without its numbers.
+    `rag` is a plain draft, `draft` one with numbers, which stands for the plain one where that was not asked for;
+    `documents` are those that the last step reads, `all` those behind five passages.
     """
-    step = strategy.ladder[at]
-    found, characters = row["long_context"], row["document_characters"]
-    if step == "rag":
-        draft = "graded" if strategy.doubt_below or "rag" not in row else "rag"
-        found, characters = row[draft], row["draft_characters"]
-    elif step == "sections":
-        found = row.get(strategy.sections[at - 1], {})
-        characters = found.get("characters")
-    elif strategy.max_documents is not None and row.get("documents_behind", 1) > strategy.max_documents:
-        return None
-    if not found:
-        return None
-    declined = found.get("declined", False)
-    return Look(characters, found["grade"], declined, found.get("prospect"), found.get("confidence"))
+    lengths = {"rag": "draft_characters", "draft": "draft_characters", "long_context": "document_characters"}
+    called = {"graded": "draft", "all_behind_five": "all"}
+    found: dict[str, Look] = {}
+    for key, reply in row.items():
+        if isinstance(reply, dict):
+            name = called.get(key, key)
+            characters = reply.get("characters") or row.get(f"{key}_characters") or row[lengths[name]]
+            numbers = reply.get("prospect"), reply.get("confidence")
+            found[name] = Look(characters, reply["grade"], reply.get("declined", False), *numbers)
+    if whole := found.get("long_context"):
+        found["documents"] = found["all"] = whole
+    return {"rag": found["draft"], **found}
 
 
 def replay(row: Json, strategy: Strategy) -> Outcome | None:
     """Lead a question through the flow; None if it asks for a reply that was not recorded."""
-    looks = [look_at(row, strategy, at) for at in range(len(strategy.ladder))]
-    asked = climb(strategy.ladder, tuple(signal(look, strategy, at) for at, look in enumerate(looks)))
-    paid = [looks[at] for at in asked or ()]
-    found = [look for look in paid if look is not None]
-    if len(found) < len(paid) or not found:
+    looks = looks_in(row)
+    found = [looks.get(step) for step in strategy.steps]
+    reads_documents = "long_context" in strategy.ladder  # else no sections are skipped
+    skipped = {step for step in strategy.steps if reads_documents and _is_too_large(step, row, looks)}
+    signals = tuple(
+        None if strategy.steps[at] in skipped else _signal(look, strategy, at) for at, look in enumerate(found)
+    )
+    asked = climb(strategy.ladder, signals)
+    paid = [look for at in asked or () if (look := found[at]) is not None]
+    if not paid or len(paid) < len(asked or ()):
         return None
-    read = any(strategy.ladder[at] == "long_context" for at in asked or ())
-    return Outcome(found[-1].grade, sum(look.characters for look in found), read)
+    steps = tuple(strategy.steps[at] for at in asked or ())
+    return Outcome(paid[-1].grade, sum(look.characters for look in paid), steps)
 
 
-def signal(look: Look | None, strategy: Strategy, at: int) -> Signal:
+def _signal(look: Look | None, strategy: Strategy, at: int) -> Signal:
     """Return what a reply says of itself; one that was not recorded is led on, so that it is missed."""
     if look is None:
         return "declined"
-    if not strategy.doubt_below or strategy.ladder[at] == "long_context":
+    if strategy.ladder[at] == "long_context":
         return signal_of(look)
-    return signal_of(look, strategy.doubt_below[at], STOP_BELOW)
+    return signal_of(look, strategy.doubt_below[: at + 1][-1], strategy.stop_below[: at + 1][-1])
+
+
+def _is_too_large(step: str, row: Json, looks: dict[str, Look]) -> bool:
+    """Return whether sections are skipped, since they are more than half of what they are held against.
+
+    For the first ones these are all documents behind 20 passages. Where only those behind five are recorded, `default`
+    says whether they were skipped.
+    """
+    first, documents = looks.get("sections"), looks.get("documents")
+    if first is None or documents is None or step not in ("sections", "more_sections"):
+        return False
+    if step == "sections":
+        if "default" in row:
+            return "sections" not in row["default"] and "documents" in row["default"]
+        return first.characters * PART > documents.characters
+    more = looks.get(step)
+    return (more.characters if more else LARGER * first.characters) * PART > documents.characters

@@ -7,7 +7,8 @@ A chain or an engine that is made for each user or request costs its making, too
 `--check` exits with 1 if a count is more than a tenth above `RECORDED`; on another Python than there it says so.
 The count is exact on one version of Python and of the frameworks, and does not depend on how busy the machine is
 (`sys.settrace`, in all threads that the question starts). The questions are those of `walk.py`,
-without a store: documents are a list.
+without a store: documents are a list. They are asked by default, where a question that is escalated reads sections, and
+by the paper's rule (`selfroute.PAPER`), where it reads the document.
 """
 
 from __future__ import annotations
@@ -31,18 +32,25 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 from langchain_selfroute import SelfRouteChain
 from llamaindex_selfroute import SelfRouteQueryEngine
+from selfroute import PAPER
 from walk import MINUTES, QUESTION, REPLIES, Replies
 
 WORDS = "The ferry leaves at seven and the harbour is closed. " * 30
+LONG = MINUTES + "\n\nThe ferry leaves at seven, and the harbour is closed until then." * 800
 PASSAGES, RUNS = 5, 30
+PLAIN = {"answered": ["Ms Okafor."], "escalated": ["unanswerable", "Ms Okafor."]}
 PYTHON = "3.11"
 RECORDED = {
-    "LangChain, made": 3_860,
-    "LlamaIndex, made": 3_850,
-    "LangChain, answered": 17_400,
-    "LangChain, escalated": 31_110,
-    "LlamaIndex, answered": 22_740,
-    "LlamaIndex, escalated": 32_000,
+    "LangChain, made": 4_520,
+    "LlamaIndex, made": 4_240,
+    "LangChain, answered": 19_590,
+    "LangChain, escalated": 46_270,
+    "LlamaIndex, answered": 24_730,
+    "LlamaIndex, escalated": 48_060,
+    "LangChain, PAPER, answered": 17_450,
+    "LangChain, PAPER, escalated": 31_580,
+    "LlamaIndex, PAPER, answered": 22_830,
+    "LlamaIndex, PAPER, escalated": 32_760,
 }
 """The counts with the versions of constraints.txt; lower them when something got cheaper."""
 
@@ -63,21 +71,22 @@ class FoundNodes(LlamaIndexRetriever):
         return [NodeWithScore(node=TextNode(text=f"{at} {WORDS}"), score=0.5) for at in range(PASSAGES)]
 
 
-def langchain(replies: list[str]) -> Callable[[], Any]:
+def langchain(replies: list[str], **options: Any) -> Callable[[], Any]:
     """Return what asks a question of a chain."""
     found = [LangChainDocument(f"{at} {WORDS}", metadata={"source": "minutes"}) for at in range(PASSAGES)]
     chain = SelfRouteChain(
         retriever=Found(found=found),
         llm=FakeListChatModel(responses=replies),
-        documents=[LangChainDocument(MINUTES, metadata={"source": "minutes"})],
+        documents=[LangChainDocument(LONG, metadata={"source": "minutes"})],
+        **options,
     )
     return lambda: chain.invoke(QUESTION)
 
 
-def llamaindex(replies: list[str]) -> Callable[[], Any]:
+def llamaindex(replies: list[str], **options: Any) -> Callable[[], Any]:
     """Return what asks a question of an engine."""
     llm = Replies(replies=replies)
-    engine = SelfRouteQueryEngine(retriever=FoundNodes(), documents=[Document(text=MINUTES)], llm=llm)
+    engine = SelfRouteQueryEngine(retriever=FoundNodes(), documents=[Document(text=LONG)], llm=llm, **options)
     return lambda: engine.query(QUESTION)
 
 
@@ -143,10 +152,15 @@ def main() -> int:
     parser.add_argument("--check", action="store_true")
     check = parser.parse_args().check
     print(f"Python {sys.version.split()[0]}")
-    hosts: dict[str, Callable[[list[str]], Callable[[], Any]]] = {"LangChain": langchain, "LlamaIndex": llamaindex}
+    hosts: dict[str, Callable[..., Callable[[], Any]]] = {"LangChain": langchain, "LlamaIndex": llamaindex}
     counts = {f"{name}, made": executed(partial(make, REPLIES["answered"])) for name, make in hosts.items()}
     counts |= {
         f"{name}, {kind}": executed(make(replies)) for name, make in hosts.items() for kind, replies in REPLIES.items()
+    }
+    counts |= {
+        f"{name}, PAPER, {kind}": executed(make(replies, **PAPER))
+        for name, make in hosts.items()
+        for kind, replies in PLAIN.items()
     }
     peers: dict[str, Callable[[], Callable[[], Any]]] = {
         "create_retrieval_chain": chain_of_langchain,

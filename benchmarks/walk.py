@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("selfroute", "langchain_selfroute", "llamaindex_selfroute")
 MINUTES = "The ferry leaves at seven. " * 40 + "Ms Okafor chaired the meeting."
 QUESTION = "Who chaired the meeting?"
-REPLIES = {"answered": ["Ms Okafor."], "escalated": ["unanswerable", "Ms Okafor."]}
+REPLIES = {"answered": ["90 90\nMs Okafor."], "escalated": ["90 0\nunanswerable", "Ms Okafor."]}
 
 
 class Replies(CustomLLM):

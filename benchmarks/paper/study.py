@@ -7,7 +7,7 @@ window is shortened by the chain.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -19,12 +19,11 @@ from langchain_core.runnables import Runnable, RunnableLambda
 from langchain_selfroute import SelfRouteChain
 from selfroute.answerability.gate import declines
 from selfroute.usage.prices import PricedModel
-from selfroute_workbench.evaluation import looking, runs
+from selfroute_workbench.evaluation import runs
 from selfroute_workbench.evaluation.asker import Asker
-from selfroute_workbench.evaluation.looks import Failure, Key, Look, Result, Strategy, by_question
+from selfroute_workbench.evaluation.looks import Failure, Key, Look, Result, Strategy
 from selfroute_workbench.evaluation.metrics import exact_loose
 from selfroute_workbench.evaluation.questions import Question, choice_lines
-from selfroute_workbench.evaluation.replay import Rule
 from selfroute_workbench.evaluation.replies import Replies
 from selfroute_workbench.evaluation.with_langchain import ChainPipeline, asker_with
 
@@ -33,7 +32,7 @@ from .found import Found, Retriever, mark_of
 from .prompts import CLOSED_BOOK, REASONS, prompt_of, with_based_only_on
 from .reasons import letter_in
 
-STRATEGIES: tuple[Strategy, ...] = ("rag", "self_route", "long_context")
+STRATEGIES: tuple[Strategy, ...] = ("rag", "paper", "long_context")
 _MARKED = PromptTemplate.from_template("{mark}{page_content}")
 _chunks = lru_cache(64)(chunks)
 
@@ -124,7 +123,7 @@ def ask(  # noqa: PLR0913 - what there is to choose
     """
     study, first = Study(questions), next(iter(retrievers))
     variants = [Variant(first, k) for k in ks] + [Variant(name, ks[0]) for name in retrievers if name != first]
-    whole: list[Look] = []
+    whole: dict[Key, Look] = {}
     for number, variant in enumerate(variants):
         retriever = retrievers[variant.retriever]
 
@@ -136,23 +135,30 @@ def ask(  # noqa: PLR0913 - what there is to choose
             )
             return pipelines.of(question, found)
 
-        steps = looking.steps_of(STRATEGIES if number == 0 else ("rag",))
+        steps: tuple[Strategy, ...] = ("rag", "long_context") if number == 0 else ("rag",)
         asked = runs.ask_looks(
             pipeline_of, questions, steps, given=given_of, concurrency=concurrency, on_progress=on_progress
         )
-        whole += [look for look in asked.looks if look.step == "long_context"]
-        looks = by_question([*(look for look in asked.looks if look.step != "long_context"), *whole])
+        whole |= {look.key: look for look in asked.looks if look.strategy == "long_context"}
+        drafts = {look.key: look for look in asked.looks if look.strategy == "rag"}
         study.results[variant] = [
-            Result(strategy, paid)
-            for question in questions
-            for strategy in STRATEGIES
-            if (paid := Rule(strategy).follow(looks.get(question.key, {})))
+            result for question in questions for result in _results(drafts.get(question.key), whole.get(question.key))
         ]
         study.failures += asked.failures
         if asked.stopped:
             study.stopped = asked.stopped
             break
     return study
+
+
+def _results(draft: Look | None, whole: Look | None) -> Iterator[Result]:
+    """Yield the results of the strategies: the paper's rule reads the document after a draft that declines."""
+    if draft:
+        yield Result("rag", (draft,))
+    if draft and (whole or not draft.declined):
+        yield Result("paper", (draft, whole) if whole and draft.declined else (draft,))
+    if whole:
+        yield Result("long_context", (whole,))
 
 
 def given_of(question: Question) -> dict[str, str]:

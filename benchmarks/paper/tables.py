@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from statistics import fmean
 
-from selfroute_workbench.evaluation.looks import TITLES, Key, Result
+from selfroute_workbench.evaluation.looks import Key, Result, Strategy
 from selfroute_workbench.evaluation.questions import Question
 from selfroute_workbench.evaluation.table import Cell, Table
 
@@ -29,6 +29,7 @@ _CORRECT = "An answer is correct by the sequel's loose exact match, a choice by 
 _MEMORY = "A question is answered from memory if its answer without any text is correct."
 _BIN = 10
 
+_ROWS: Mapping[Strategy, str] = {"rag": "RAG", "paper": "Self-Route", "long_context": "long context"}
 Pair = tuple[Question, Result, Result]  # of RAG and of the long context
 
 
@@ -234,10 +235,10 @@ def _figures(results: Sequence[Result], datasets: Sequence[str]) -> dict[str, li
     }
     whole = {key: max(one.input_tokens, 1) for key, one in by["long_context"].items()}
     values: dict[str, Mapping[Key, float]] = {
-        TITLES[strategy]: {key: 100 * one.score for key, one in by[strategy].items()} for strategy in STRATEGIES
+        _ROWS[strategy]: {key: 100 * one.score for key, one in by[strategy].items()} for strategy in STRATEGIES
     }
-    values["answerable %"] = {key: 100.0 * (one.route == "rag") for key, one in by["self_route"].items()}
-    for strategy, name in (("self_route", "token %"), ("rag", "RAG token %")):
+    values["answerable %"] = {key: 100.0 * (one.route == "rag") for key, one in by["paper"].items()}
+    for strategy, name in (("paper", "token %"), ("rag", "RAG token %")):
         values[name] = {key: 100 * one.input_tokens / whole[key] for key, one in by[strategy].items() if key in whole}
     found: dict[str, list[float | None]] = {}
     for row, of in values.items():

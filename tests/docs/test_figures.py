@@ -1,13 +1,11 @@
-"""The figures of README and home page are those that `benchmarks/frontier.py` counts; other benchmarks fit the code."""
+"""The figures of README and pages are those that `benchmarks/frontier.py` counts."""
 
 from __future__ import annotations
 
 import json
-import re
 import sys
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -19,7 +17,7 @@ import frontier  # noqa: E402
 import frontier_rows as tried  # noqa: E402
 
 Json = dict[str, Any]
-SMALL = frontier.Collection("Small", "rows.jsonl", ("one", "two"), (tried.RAG, tried.EVEN, tried.NEAREST, tried.WHOLE))
+SMALL = frontier.Collection("Small", "rows.jsonl", values=("one", "two"))
 LENGTHS = {"draft_characters": 100, "document_characters": 1000}
 
 
@@ -48,14 +46,9 @@ def rows() -> list[Json]:
             declined(0, 90),
             1,
             sections=answered(0.5, 55, characters=300),
-            more_sections=declined(0, characters=600),
+            more_sections=declined(0, 30, characters=450),
         ),
     ]
-
-
-def written(folder: Path, rows: list[Json]) -> Path:
-    (folder / "rows.jsonl").write_text("".join(json.dumps(each) + "\n" for each in rows), "utf-8")
-    return folder
 
 
 @pytest.mark.parametrize(
@@ -63,56 +56,61 @@ def written(folder: Path, rows: list[Json]) -> Path:
     [
         (tried.RAG, 50, 10, 0),
         (tried.PAPER, 50, 60, 2),
-        (tried.GRADED, 87.5, 60, 2),
-        (tried.EVEN, 87.5, 25, 0),
-        (tried.CAREFUL, 100, 50, 1),
-        (tried.RUNGS, 100, 65, 1),
-        (tried.NEVER, 75, 40, 0),
+        (tried.DRAFTS, 87.5, 60, 2),
+        (tried.EARLIER, 87.5, 25, 0),
+        (tried.DEFAULT, 75, 36.25, 0),  # the second rung's refusal is hopeless
+        (tried.NO_STOP, 100, 61.25, 1),
+        (tried.NEVER, 75, 36.25, 0),
         (tried.WHOLE, 62.5, 100, 4),
     ],
     ids=lambda value: getattr(value, "name", ""),
 )
-def test_figures_counted_by_hand(strategy: tried.Strategy, quality: float, tokens: float, read: int) -> None:
+def test_figures_by_hand(strategy: tried.Strategy, quality: float, tokens: float, read: int) -> None:
     found = frontier.figures(rows(), strategy)
     assert (found["quality"], found["tokens"], found["read"]) == (quality, tokens, read)
+    assert found["times_rag"] == pytest.approx(tokens / 10)
+    assert found["dollars"] == pytest.approx(tokens / 100 * 1000 / 4 * 1000 * 0.25e-6)
 
 
-def test_figures_of_odd_rows() -> None:
-    *others, last = rows()  # without documents the last answer stands, however unsure it is
-    last["more_sections"] = answered(0.5, 10, characters=600)
-    found = frontier.figures([*others, last], tried.NEVER)
-    assert (found["quality"], found["tokens"]) == (87.5, 40)
-    doubted = rows()[1]  # in one store the graded draft stands for the plain one
-    del doubted["rag"]
-    assert [frontier.figures([doubted], one)["read"] for one in (tried.PAPER, tried.GRADED)] == [0, 1]
-    known = [{**each, "right_document_characters": 500} for each in rows()]
-    found = frontier.figures(known, tried.WHOLE)
-    assert (found["tokens"], found["of_the_right_document"]) == (100, 200)
+def test_figures_where_sections_are_skipped() -> None:
+    *_, last = rows()
+    last["more_sections"]["characters"] = 501  # of the 1,000 that the last step reads
+    assert frontier.figures([last], tried.DEFAULT)["tokens"] == 140
+    assert frontier.figures([last], tried.NEVER)["tokens"] == 90.1, "without that step none are skipped"
+    last["sections"]["characters"] = 501
+    assert frontier.figures([last], tried.DEFAULT)["tokens"] == 110
+    last["default"] = ["draft", "sections", "documents"]  # held against more documents than are recorded
+    assert frontier.figures([last], tried.DEFAULT)["tokens"] == 160.1
 
 
-@pytest.mark.parametrize(
-    ("strategy", "missing"), [(tried.SECTIONS, 1), (tried.NEAREST, 2), (tried.FEW[0], 1), (tried.FEW[1], 2)]
-)
+@pytest.mark.parametrize(("strategy", "missing"), [(tried.RAG_20, 4), (tried.SURER, 0)])
 def test_figures_not_recorded(strategy: tried.Strategy, missing: int) -> None:
-    behind = [{**each, "documents_behind": count} for each, count in zip(rows(), (1, 1, 2, 3), strict=True)]
-    assert frontier.figures(behind, strategy) == {"not_recorded": missing}
+    assert frontier.figures(rows(), strategy).get("not_recorded", 0) == missing
+    without = [{key: value for key, value in each.items() if key != "sections"} for each in rows()]
+    assert frontier.figures(without, tried.DEFAULT) == {"not_recorded": 2}
+
+
+@pytest.mark.parametrize("key", ["one_store", "pages"])
+def test_figures_of_the_default_are_the_recorded_paths(key: str) -> None:
+    for each in frontier.rows_of(frontier.COLLECTIONS[key]):
+        found = tried.replay(each, tried.DEFAULT)
+        assert found
+        assert list(found.steps) == each["default"]
 
 
 def test_table_follows_from_the_rows(tmp_path: Path) -> None:
     def printed(rows: list[Json]) -> list[str]:
-        return list(frontier.lines_of(frontier.table_of(SMALL, written(tmp_path, rows))))
+        (tmp_path / "rows.jsonl").write_text("".join(json.dumps(each) + "\n" for each in rows), "utf-8")
+        return list(frontier.lines_of(frontier.table_of(SMALL, tmp_path)))
 
     before, changed = printed(rows()), rows()
-    assert before[0] == "Small: 4 questions about 4 documents of 200 tokens"
-    assert any(line.startswith("| RAG | 50.0 | 10 % | 0 | -12.5 [") for line in before)
-    assert before[-1] == f"Replies that were not recorded: {tried.NEAREST.name} 2"
+    assert before[0] == "Small, 4 questions"
+    assert any(line.startswith("| RAG | 50.0 | 10.0 % | 1.0 | 0.01 | 0 | -12.5 [") for line in before)
+    assert before[-1] == f"Replies that were not recorded: {tried.RAG_20.name} 4"
     changed[1]["rag"]["grade"] = 1
     changed[1]["draft_characters"] = 300
     after = printed(changed)
-    assert any(line.startswith("| RAG | 75.0 | 15 % | 0 | +12.5 [") for line in after)
-    assert [line for line in after if line.startswith("| long")] == [
-        line for line in before if line.startswith("| long")
-    ]
+    assert any(line.startswith("| RAG | 75.0 | 15.0 % | 1.0 | 0.01 | 0 | +12.5 [") for line in after)
 
 
 @pytest.fixture(scope="module")
@@ -121,38 +119,13 @@ def printed() -> str:
     return "\n".join(line for table in tables for line in frontier.lines_of(table))
 
 
-def test_readme_prints_the_tables(printed: str) -> None:
-    readme = (ROOT / "README.md").read_text("utf-8")
-    tables = readme.partition("</picture>\n\n66 questions")[2].partition("`python benchmarks")[0]
-    lines = [line for line in tables.splitlines() if line.startswith("| ")]
-    assert len(lines) > 12
-    assert set(lines) <= set(printed.splitlines())
-
-
-def test_readme_opening_states_the_figures(printed: str) -> None:
-    opening = " ".join((ROOT / "README.md").read_text("utf-8").split("```")[0].split())
-    assert "66 questions about documents of 115,000 tokens" in opening
-    found = {
-        name: numbers
-        for name, *numbers in re.findall(r"^\| ([^|]+) \| ([\d.]+) \| ([\d.]+ %)", printed, re.MULTILINE)[:9]
-    }
-    assert f"reading all of it scores {found['long context'][0]} of 100" in opening
-    quality, tokens = found["RAG"]
-    assert f"RAG scores {quality} for {tokens} of those tokens" in opening
-    quality, tokens = found["graded + two rungs 70/70/50"]
-    assert f"Self-Route with sections {quality} for {tokens}" in opening
-
-
-def test_picture_and_home_page_state_the_figures(printed: str) -> None:
-    pictures = ROOT / "docs" / "pictures"
-    home = (ROOT / "docs" / "index.md").read_text("utf-8")
-    for theme in ("light", "dark"):
-        found = ET.fromstring((pictures / f"frontier-{theme}.svg").read_text("utf-8"))  # noqa: S314 - our own file
-        title = found.findtext("{http://www.w3.org/2000/svg}title") or ""
-        assert f"![{title}](pictures/frontier-{theme}.svg#only-{theme})" in home
-        stated = re.findall(r"(?:: |; )(.+?) (\d+\.\d) for ([\d.]+ %)", title)
-        assert len(stated) == 13
-        assert all(f"| {' | '.join(each)} |" in printed for each in stated)
+@pytest.mark.parametrize("page", ["README.md", "docs/policies.md"])
+def test_page_states_the_figures(page: str, printed: str) -> None:
+    text = (ROOT / page).read_text("utf-8")
+    rows = {line.split(" | ")[0]: line for line in text.splitlines() if line.startswith(("| RAG |", "| **the default"))}
+    assert rows
+    lines = [line for line in text.splitlines() if line.split(" | ")[0] in rows]  # all columns, or the first ones
+    assert all(any(one.startswith(line) for one in printed.splitlines()) for line in lines)
 
 
 def test_json_holds_what_is_printed(capsys: pytest.CaptureFixture[str], printed: str) -> None:
