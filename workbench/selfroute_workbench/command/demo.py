@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 from rich.console import Console
 
+from selfroute import PAPER
 from selfroute.errors import ConfigurationError
 from selfroute_workbench.command import demo_answers, demo_screen, models
 from selfroute_workbench.command.answers import show_reader
@@ -26,20 +27,21 @@ from selfroute_workbench.demo import corpus, recorded
 from selfroute_workbench.demo.vectors import ShippedVectors
 from selfroute_workbench.demo.weights import DEFAULT_EMBEDDINGS
 
-STORY = "minutes-04"
+STORY = "minutes-03"
 """The question that is told in full: its answer stands far from its nearest passages."""
-STRATEGIES: dict[str, dict[str, Any]] = {
-    "RAG alone": {"max_documents": 0},
-    "RAG, then sections": {"answerability": "graded", "sections": recorded.SECTIONS_TOKENS, "max_documents": 0},
-    "Self-Route": {},
-    "Self-Route, graded": {"answerability": "graded"},
-    "long context alone": {"start": "long_context"},
+_RAG = {"answerability": "text", "sections": None, "max_documents": 0}
+STRATEGIES: dict[str, tuple[int, Mapping[str, Any]]] = {
+    "Self-Route": (recorded.K, {}),
+    "RAG": (recorded.K, _RAG),
+    "RAG, 20 passages": (20, _RAG),
+    "the paper's rule": (recorded.K, PAPER),
+    "long context": (recorded.K, {"start": "long_context"}),
 }
-"""The options of the chain by which the recording is asked, to compare."""
+"""How many passages the recording is asked with, and the options of the chain, to compare."""
 
 
 def demo(options: Options) -> None:
-    """Route the shipped questions over the shipped documents."""
+    """Ask the shipped questions about the shipped document."""
     answering = _choose_models(options)
     if answering and answering.recording:
         options = replace(options, priced_as=options.priced_as or recorded.PRICED_AS)
@@ -53,11 +55,11 @@ def demo(options: Options) -> None:
     else:
         demo_screen.show_opening(out, options, texts=texts, questions=len(questions), models=answering)
     with _timed(seconds, "index"):
-        library = _open_library(texts, options, progress=progress)
+        library = open_library(texts, options, progress=progress)
     answering = answering or models.Models.extractive()
     session, answers = Session(library, answering, options, options.chain), list[DemoAnswer]()
-    if answering.recording and not options.as_json:
-        telling = Session(library, answering, options, STRATEGIES["RAG, then sections"])
+    if answering.recording and not (options.chain or options.as_json):
+        telling = Session(library, answering, options, {})
         demo_screen.show_story(out, telling.ask(corpus.question_of(STORY)), library.texts)
     if not options.as_json:
         demo_screen.show_header(out)
@@ -67,7 +69,10 @@ def demo(options: Options) -> None:
             if not options.as_json:
                 demo_screen.show_demo_answer(out, answer)
             advance(1)
-    compared = _compare(library, answering, options, questions) if answering.recording else {}
+    compared = dict[str, Compared]()
+    if answering.recording:
+        with _timed(seconds, "strategies"):
+            compared = _compare(library, answering, options, questions, Compared.of(answers, session.ledger))
     if options.as_json:
         print_json(demo_answers.as_json(answers, session.ledger, compared, models=answering, seconds=seconds))
     elif answering.recording:
@@ -79,7 +84,7 @@ def demo(options: Options) -> None:
         demo_screen.show_totals(out, totals, session.ledger, models=answering, seconds=seconds)
 
 
-def _open_library(texts: Sequence[Text], options: Options, *, progress: Console) -> VectorLibrary:
+def open_library(texts: Sequence[Text], options: Options, *, progress: Console) -> VectorLibrary:
     """Index the texts in memory: by the vectors that come with the package, or by a model that the options name."""
     if options.embeddings:
         library = load_vectors(texts, options.embeddings, folder=None, progress=progress)
@@ -107,20 +112,26 @@ def check_recorded(options: Options) -> None:
         if getattr(options, name) != getattr(Options, name):
             msg = (
                 f"--{name} changes the prompts, and the recorded replies are to {recorded.K} passages found by "
-                "all-MiniLM-L6-v2, or to whole documents: name a model with --model, or pass --reader"
+                "all-MiniLM-L6-v2, and to what the default reads on: name a model with --model, or pass --reader"
             )
             raise ConfigurationError(msg)
 
 
 def _compare(
-    library: Library, answering: models.Models, options: Options, questions: Sequence[corpus.DemoQuestion]
+    library: Library,
+    answering: models.Models,
+    options: Options,
+    questions: Sequence[corpus.DemoQuestion],
+    asked: Compared,
 ) -> dict[str, Compared]:
-    """Ask the questions by each strategy, through the same chain."""
+    """Ask the questions by each strategy, through the same chain, but not again by the one that was asked."""
     compared = {}
-    for name, chain_options in STRATEGIES.items():
-        session = Session(library, answering, options, chain_options)
-        answers = list(demo_answers.answer_all(session, questions, models=answering))
-        compared[name] = Compared.of(answers, session.ledger)
+    for name, (k, chain_options) in STRATEGIES.items():
+        compared[name] = asked
+        if chain_options != options.chain:
+            session = Session(library, answering, replace(options, k=k), chain_options)
+            answers = list(demo_answers.answer_all(session, questions, models=answering))
+            compared[name] = Compared.of(answers, session.ledger)
     return compared
 
 

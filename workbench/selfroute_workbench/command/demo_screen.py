@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from rich.console import Console
@@ -9,7 +10,6 @@ from rich.table import Table as Grid
 from rich.text import Text as Styled
 
 from selfroute.usage.ledger import Ledger
-from selfroute.usage.ledger_text import STEP_NAMES
 from selfroute_workbench.command.answers import COLOURS, ledger_rows, show_field, show_reader, show_rows
 from selfroute_workbench.command.demo_answers import Compared, DemoAnswer
 from selfroute_workbench.command.models import Models
@@ -18,11 +18,13 @@ from selfroute_workbench.command.sessions import Output
 from selfroute_workbench.command.terminal import shortened
 from selfroute_workbench.command.texts import Text
 
-_GRADED = (
-    "Before each draft it writes two numbers from 0 to 100: how likely the whole text holds an answer (the prospect), "
-    "and how sure it is of its own (the confidence). An answer with little confidence reads more; a decline with "
-    "little prospect ends there."
+_SURE = (
+    "With its reply it says how sure it is of an answer, and how likely the whole document holds one. Where it is in "
+    "doubt or finds none, it is given the sections of the document that share most with the question, then four times "
+    "as much, and last all of it. Where the document is unlikely to hold an answer, the question ends."
 )
+_PLAIN = "Where they do not hold the answer, it is given the whole document."
+_READS = {"rag": "passages", "sections": "sections", "long_context": "document"}
 _WIDTHS = (2, 12, 7, 8)
 _FIXED = sum(_WIDTHS) + len(_WIDTHS)
 _ANSWER = 0.45  # of the rest of the line, at most
@@ -33,22 +35,16 @@ def show_opening(
 ) -> None:
     """Say what the demo is about to do, and which model answers."""
     words = sum(len(text.text.split()) for text in texts)
-    console.print(Styled("Self-Route: passages first, the whole document only if they do not answer", style="bold"))
+    console.print(Styled("Self-Route: passages first, more only where they do not settle it", style="bold"))
     console.print(
-        f"{questions} questions about {len(texts)} documents ({words:,} words), with LangChain. The "
-        f"model is given the {options.k} nearest passages, and declines if they do not hold the answer. Only then is "
-        "it given the whole document."
+        f"{questions} questions about one document of {words:,} words, with LangChain. The model is given the "
+        f"{options.k} nearest passages. {_SURE if options.chain.get('sections', 'auto') else _PLAIN}\n"
     )
-    if options.sections:
-        console.print("Before a whole document it is given the sections of it that matter most to the question.")
-    if options.graded:
-        console.print(_GRADED)
-    console.print()
     show_reader(console, models)
 
 
 def show_story(console: Console, output: Output, texts: Mapping[str, Text]) -> None:
-    """Tell one question in full: what was retrieved, that the draft declined, what was read, and where it says so."""
+    """Tell one question in full: what was retrieved, that the first reply declined, what was read, and what it says."""
     console.print(Styled("One question in full", style="bold"))
     nearest = " ".join(output.passages[0].text.split())
     room = max(20, 2 * (console.width - 10))
@@ -57,16 +53,16 @@ def show_story(console: Console, output: Output, texts: Mapping[str, Text]) -> N
     show_field(console, "Passages", f"{len(output.passages)} are found; the nearest: {shortened(nearest, room)}")
     show_field(
         console,
-        "Draft",
-        f"“{decision['evidence']}”, for {usage['rag']['input_tokens']:,} tokens, and {decision['prospect']} of 100 "
-        "that the whole text holds an answer",
+        "Reply",
+        f"“{decision['evidence']}”, but {decision['prospect']} of 100 that the whole document holds an answer; "
+        f"{usage['rag']['input_tokens']:,} tokens",
     )
-    text, stretches = texts[read.source], len(read.sections)
+    text = texts[read.source]
     share = sum(one.end - one.start for one in read.sections) / len(text.text)
     show_field(
         console,
         "Reads on",
-        f"the {stretches} parts of {text.source} that share most with the question, {share:.0%} of it, for "
+        f"{len(read.sections)} stretches of the document, {share:.0%} of it, that share most with the question; "
         f"{usage['sections']['input_tokens']:,} tokens",
     )
     show_field(console, "Answer", Styled(output.answer, style="bold yellow"))
@@ -95,7 +91,7 @@ def show_demo_answer(console: Console, answer: DemoAnswer) -> None:
         _row(
             console,
             mark,
-            Styled(STEP_NAMES[answer.route], style=COLOURS[answer.route]),
+            Styled(_READS[answer.route], style=COLOURS[answer.route]),
             f"{answer.usage['total_tokens']:,}",
             "" if cost is None else f"${float(cost):.4f}",
             Styled(f"{asked} → ") + Styled(said, style=style),
@@ -118,18 +114,19 @@ def _row(console: Console, *cells: str | Styled) -> Grid:
 
 def show_comparison(console: Console, compared: Mapping[str, Compared], *, questions: int) -> None:
     """Print what each strategy made of the same questions: right answers, tokens and dollars."""
-    whole = compared["long context alone"]
+    rag, whole = compared["RAG"].tokens, compared["long context"].tokens
     grid = Grid(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    for name in ("", "right", "tokens", "of long context", "cost"):
+    for name in ("", f"right of {questions}", "tokens", "× RAG", "of long context", "cost"):  # noqa: RUF001
         grid.add_column(name, justify="right" if name else "left")
     for name, one in compared.items():
         grid.add_row(
             name,
-            f"{one.right:g} of {questions}",
+            f"{one.right:g}",
             f"{one.tokens:,}",
-            f"{one.tokens / whole.tokens:.0%}",
+            f"{one.tokens / rag:.1f}",
+            f"{one.tokens / whole:.0%}",
             "" if one.cost is None else f"${one.cost:.2f}",
-            style="" if name.endswith("alone") else "bold",
+            style="bold" if name == "Self-Route" else "",
         )
     console.rule(style="dim")
     console.print(f"The same {questions} questions by each strategy, through the same LangChain code:\n")
@@ -139,15 +136,17 @@ def show_comparison(console: Console, compared: Mapping[str, Compared], *, quest
 def show_recording(
     console: Console, models: Models, answers: Sequence[DemoAnswer], *, priced_as: str | None, seconds: float
 ) -> None:
-    """Say what the figures of the recording rest on, and what to do next."""
-    gained = sum(answer.route != "rag" and answer.answerable and _is_right(answer) for answer in answers)
-    absent = sum(answer.question.kind == "unanswerable" for answer in answers)
+    """Say what the answers took, what the figures of the recording rest on, and what to do next."""
+    ended = Counter(answer.route for answer in answers)
+    tokens = [answer.usage["total_tokens"] for answer in answers]
+    whole = sum(count for count, answer in zip(tokens, answers, strict=True) if answer.route == "long_context")
     console.print(
-        f"\nAnswered only by reading on: {gained}. Not answered by the text at all: {absent}. "
-        "Answers are graded by meaning, blind. Tokens are estimated, and cost what they would with "
-        f"{priced_as}. These texts are short, their questions easy for this model, and what needs more than passages "
-        "often needs all of them. Sections are for longer texts: README has figures, and `selfroute evaluate` "
-        "measures on your own."
+        f"\nOf the questions above, {ended['rag']} ended with the passages, {ended['sections']} with sections, and "
+        f"{ended['long_context']} with the whole document, which took {whole / sum(tokens):.0%} of the tokens. RAG has "
+        "passages alone, and long context the whole document at once; the paper's rule reads it where the passages do "
+        "not hold the answer. Replies were recorded, and graded by meaning without knowing the strategy. Tokens are "
+        f"estimated, and priced as {priced_as}. One document and {len(answers)} questions, written for this demo: a "
+        "point or two is chance. `selfroute evaluate` measures on your own."
     )
     if models.llm.differing:
         console.print(

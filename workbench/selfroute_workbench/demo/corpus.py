@@ -1,4 +1,4 @@
-"""The documents and questions that come with the package. They were written for it; every name is invented."""
+"""The document and questions that come with the package. They were written for it; every name is invented."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class DemoQuestion:
-    """A question about one of the documents."""
+    """A question about the document."""
 
     id: str
     document: str
@@ -30,12 +30,12 @@ class DemoQuestion:
 
 
 def load_documents() -> dict[str, str]:
-    """Return the texts of the documents by name."""
+    """Return the texts by name: one long document."""
     return {entry.name: entry.read_text("utf-8") for entry in _entries(".md")}
 
 
 def load_questions() -> list[DemoQuestion]:
-    """Return the questions, by document, each document's in their order."""
+    """Return the questions, in their order."""
     lines = (line for entry in _entries(".jsonl") for line in entry.read_text("utf-8").splitlines() if line.strip())
     return [_question(json.loads(line)) for line in lines]
 

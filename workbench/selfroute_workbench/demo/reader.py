@@ -36,11 +36,10 @@ def reply(prompt: str) -> StandInReply:
 
     Where the prompt asks for two numbers from 0 to 100 (graded answerability), both say how much the sentence shares,
     from 0 at a tenth to 100 at 0.6; the second is 0 if it declines. Where it asks for one (sections), an answer begins
-    with it. They do not say whether the text holds the answer, so they show the routing and nothing else. With these
-    thresholds no answer has less than 50: to see a doubt, raise its bound above that.
+    with it. They do not say whether the text holds the answer, so they show the routing and nothing else.
 
-    The threshold was chosen with the 30 questions that come with the package: from passages it then answers 7, one of
-    which has no answer, and declines the others. This says nothing about other texts.
+    Of the 30 questions that come with the package it answers 3 from passages, one of which has no answer, and declines
+    the others. This says nothing about other texts.
 
     Args:
         prompt: A context, and after it a line `Question: ...`.

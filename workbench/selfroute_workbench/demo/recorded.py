@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 
 from selfroute.errors import InputError
 from selfroute.prompts import GRADED, LONG_CONTEXT, RAG, SECTIONS
@@ -21,9 +21,7 @@ LABEL = "recorded replies of Claude"
 PRICED_AS = "anthropic:claude-sonnet-4-5"
 """What the recording is priced as: it was not paid by the token."""
 K = 5
-"""How many passages the recorded drafts were given."""
-SECTIONS_TOKENS = 4_000
-"""How many tokens the recorded sections have at most; they are asked for their confidence."""
+"""How many passages the recorded drafts were given; those of plain RAG also 20."""
 
 _INSTRUCTIONS = {
     step: template.partition("{context}")[2].partition("{refusal}")[0]
@@ -34,7 +32,24 @@ _INSTRUCTIONS = {
         ("long_context", LONG_CONTEXT),
     )
 }
+_USE = (
+    "use a model: --model openai:gpt-5-mini in a command, any chat model in place of RecordedModel() in Python, such "
+    'as init_chat_model("openai:gpt-5-mini")'
+)
+_NO_REPLY = (
+    "no reply to this prompt was recorded: the recording holds replies to the default prompts and the plain ones, for "
+    f"the passages, sections and documents that the demo reads; for others {_USE}"
+)
 _GRADING = re.compile(r'^\{"(?:question|answer)": .*\}$', re.MULTILINE)
+
+
+class Reply(NamedTuple):
+    """A recorded reply, and the prompt that it is to: its step, its hash and how long it is."""
+
+    step: str
+    prompt: str
+    characters: int
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +59,15 @@ class Recording:
     `recording/README.md` says which model gave them, when and how.
     """
 
-    replies: Mapping[tuple[str, str], tuple[tuple[str, ...], str]]
+    replies: Mapping[str, Sequence[Reply]]
     grades: Mapping[tuple[str, str], float]
     ids: Mapping[str, str]
 
     def reply(self, prompt: str, differing: set[str] | None = None) -> StandInReply:
         """Return the reply to a prompt of the demo, or to one that asks for the grades of its answers.
+
+        Where other passages were found than were recorded, it is the reply to the prompt of this kind whose length is
+        nearest.
 
         Args:
             prompt: The prompt.
@@ -63,10 +81,14 @@ class Recording:
             question = self._id_of(rows[0].get("question", ""))
             return StandInReply("\n".join(f"{row['answer']}: {self.grade(question, row['text']):g}" for row in answers))
         question = self._id_of(prompt.rpartition("Question: ")[2].rstrip().removesuffix("Answer:").strip())
-        prompts, text = self.replies[question, _step_of(prompt)]
-        if differing is not None and hash_of(prompt) not in prompts:
+        step, digest = step_of(prompt), hash_of(prompt)
+        known = [reply for reply in self.replies.get(question, ()) if reply.step == step]
+        if not known:
+            raise InputError(_NO_REPLY)
+        found = next((reply for reply in known if digest == reply.prompt), None)
+        if found is None and differing is not None:
             differing.add(question)
-        return StandInReply(text)
+        return StandInReply((found or min(known, key=lambda one: abs(one.characters - len(prompt)))).text)
 
     def grade(self, question: str, answer: str) -> float:
         """Return how right an answer to a question was judged, by meaning: 1, 0.5 or 0.
@@ -77,7 +99,10 @@ class Recording:
         try:
             return self.grades[question, answer.strip()]
         except KeyError:
-            msg = f"no grade was recorded for the answer {answer!r}; ask a model: --judge provider:name"
+            msg = (
+                f"no grade was recorded for the answer {answer!r}: ask a model, by --judge provider:name in a command, "
+                "in Python by judge= of evaluate()"
+            )
             raise InputError(msg) from None
 
     def _id_of(self, question: str) -> str:
@@ -86,7 +111,7 @@ class Recording:
         except KeyError:
             msg = (
                 f"no reply to {question!r} was recorded: the recording holds only the {len(self.ids)} questions that "
-                "come with selfroute; for others use a model, for example --model openai:gpt-4o-mini"
+                f"come with selfroute (load_questions() in selfroute_workbench.demo.corpus); for others {_USE}"
             )
             raise InputError(msg) from None
 
@@ -99,8 +124,12 @@ def hash_of(prompt: str) -> str:
 @cache
 def load_recording() -> Recording:
     """Return the recording that comes with the package."""
+    replies: dict[str, list[Reply]] = {}
+    for row in _rows("replies.jsonl"):
+        reply = Reply(row["step"], row["prompt"], row["characters"], row["reply"])
+        replies.setdefault(row["question"], []).append(reply)
     return Recording(
-        {(row["question"], row["step"]): (tuple(row["prompts"]), row["reply"]) for row in _rows("replies.jsonl")},
+        replies,
         {(row["question"], row["answer"]): float(row["grade"]) for row in _rows("grades.jsonl")},
         {question.question: question.id for question in load_questions()},
     )
@@ -111,7 +140,7 @@ def _rows(name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
-def _step_of(prompt: str) -> str:
+def step_of(prompt: str) -> str:
     """Return the step whose instruction stands last in a prompt: the text before it may hold anything.
 
     Raises:
@@ -120,9 +149,5 @@ def _step_of(prompt: str) -> str:
     places = {step: prompt.rfind(instruction) for step, instruction in _INSTRUCTIONS.items()}
     last = max(places, key=lambda step: places[step])
     if places[last] < 0:
-        msg = (
-            "no reply to this prompt was recorded: the recording holds only replies to the default prompts, plain and "
-            "graded, and grades; for others use a model, for example --model openai:gpt-4o-mini"
-        )
-        raise InputError(msg)
+        raise InputError(_NO_REPLY)
     return last

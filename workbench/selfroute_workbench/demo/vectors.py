@@ -40,13 +40,17 @@ class ShippedVectors(Embeddings):
         """Return the vector of a passage or a question; raises as `embed_documents` does."""
         vector = _shipped().get(_name_of(text))
         if vector is None:
-            msg = f"no vector of {text[:60]!r} came with selfroute: pass --embeddings all-MiniLM-L6-v2"
+            msg = (
+                f"no vector of {text[:60]!r} came with selfroute: pass --embeddings all-MiniLM-L6-v2 in a command, and "
+                "in Python another embedding model in place of ShippedVectors(), such as load_embeddings() of "
+                "selfroute_workbench.demo.with_langchain"
+            )
             raise InputError(msg)
         return [float(number) for number in vector]
 
 
 def demo_store() -> InMemoryVectorStore:
-    """Return a store in memory with the passages of the documents that come with the package."""
+    """Return a store in memory with the passages of the document that comes with the package."""
     texts = load_documents()
     about = [{"source": name, "title": name} for name in texts]
     passages = make_splitter().create_documents([*texts.values()], about)

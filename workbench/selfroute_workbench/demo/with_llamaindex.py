@@ -104,15 +104,15 @@ class ExtractiveReader(_StandIn):
 class RecordedModel(_StandIn):
     r"""The recorded replies of a language model to the demo's prompts, as a completion model.
 
-    It answers the questions that come with selfroute, from the five nearest passages or from the whole documents, with
-    the default prompts; as a judge it repeats the recorded grades. See `recording/README.md`.
+    It answers the questions that come with selfroute, by the default options, by `selfroute.PAPER`, and from 5 or 20
+    passages alone; as a judge it repeats the recorded grades. See `recording/README.md`.
 
     Example:
         >>> from selfroute.prompts import RAG
         >>> question = "What price per tonne did the Saltmarket Harbour Trust agree to charge for ice from 1 July 2023?"
         >>> prompt = RAG.format(context="...", question=question, refusal="unanswerable")
         >>> RecordedModel().complete(prompt).text
-        '£104'
+        '£104 a tonne'
     """
 
     _name = recorded.NAME
