@@ -16,17 +16,20 @@ from langchain_core.embeddings import Embeddings
 from command_parts import ANSWER, FERRY, QUESTION, Result, Run, model
 from loopback import RATE_LIMITED, LoopbackServer, Reply
 from selfroute import __version__
+from selfroute.calls.options import DEFAULTS
+from selfroute.paper import PAPER
 from selfroute_workbench import cli
 from selfroute_workbench.command import asking
+from selfroute_workbench.command.options import Options
 from word_vectors import LangChainWords
 
 
 def test_demo_reader(run: Run) -> None:
-    result = run("demo", "--reader", "--limit", "2")
+    result = run("demo", "--reader", "--limit", "4")
     assert result.code == 0
     assert "not a language model" in result.out.splitlines()[-1]
     assert "extractive reader" in result.out.split("answered by")[0]
-    names = ("answered by RAG", "escalated", "declined again", "tokens", "input tokens", "wall time")
+    names = ("answered by RAG", "escalated", "declined again", "stopped", "tokens", "wall time")
     assert result.has(*(rf"^{name} +[\d.,]+" for name in names))
     assert "price" not in result.out
     assert "\x1b" not in result.out + result.err
@@ -39,11 +42,11 @@ def test_demo_json(run: Run) -> None:
     rows, totals = report["questions"], report["totals"]
     assert (result.code, report["language_model"], len(rows), totals["questions"]) == (0, False, 3, 3)
     assert "not a language model" in result.err
-    assert totals["answered_by_rag"] + totals["escalated"] == 3
+    assert sum(totals[name] for name in ("answered_by_rag", "answered_by_sections", "escalated", "stopped")) == 3
     assert totals["tokens"] == sum(row["usage"]["total_tokens"] for row in rows)
     assert report["ledger"]["tokens"]["total_tokens"] == totals["tokens"]
     assert report["ledger"]["queries"] == 3
-    assert {row["route"] for row in rows} <= {"rag", "long_context"}
+    assert {row["route"] for row in rows} <= {"rag", "sections", "long_context"}
 
 
 def test_ask_reader(run: Run) -> None:
@@ -84,7 +87,7 @@ def test_ask_json(run: Run) -> None:
     ]
     assert (first["question"], first["answer"], first["route"]) == (QUESTION, ANSWER, "rag")
     assert first["passages"] == [{"source": "ferry.md", "page": None, "start": 0, "text": FERRY.strip()}]
-    assert (second["answer"], second["route"], second["answerable"]) == ("unanswerable", "long_context", False)
+    assert (second["answer"], second["route"], second["answerable"]) == ("unanswerable", "rag", False)
 
 
 # Around the sentence with the answer: nothing, white space that a splitter drops, and so much that it is a passage's
@@ -96,11 +99,14 @@ AROUND = {
 }
 
 
+MORE_THAN_PASSAGES = "\n\nGulls sat on the rail of the pier all day." * 200
+
+
 @pytest.mark.parametrize("around", AROUND.values(), ids=AROUND)
 @pytest.mark.parametrize("route", ["rag", "long_context"])
 def test_ask_citation_place(run: Run, server: LoopbackServer, around: tuple[str, str], route: str) -> None:
     said = "The *ferry* of the northern line\nleaves Haldon pier at seven (if [bold]calm[/bold])."
-    text = said.join(around)
+    text = said.join(around) + (MORE_THAN_PASSAGES if route == "long_context" else "")
     Path("ferry.md").write_text(text)
     server.answer = lambda request: (
         "unanswerable" if route == "long_context" and request.prompt.startswith("Passages") else "At seven, if calm."
@@ -121,7 +127,8 @@ def test_ask_citation_place(run: Run, server: LoopbackServer, around: tuple[str,
 
 
 def test_ask_streams_whole_files(run: Run, server: LoopbackServer) -> None:
-    Path("crew.txt").write_text("Captain Orla Venn sails it. " + "The boat has two masts and a stove. " * 60)
+    planks = " ".join(f"Plank {number} of the boat is tarred." for number in range(300))
+    Path("crew.txt").write_text(f"Captain Orla Venn sails it. The boat has two masts and a stove. {planks}")
     server.answer = lambda request: "unanswerable" if request.prompt.startswith("Passages") else "Two masts."
     files = ["ferry.md", "crew.txt"]
     result = run("ask", *files, "-q", "How many masts has the boat?", *model(server))
@@ -184,6 +191,8 @@ def test_ask_kept_index(run: Run, words: LangChainWords) -> None:
         (["demo", "--reader", "--model", "openai:gpt", "--base-url", "http://localhost"], 2, "exclude each other"),
         (["demo", "--k", "7"], 2, "--k changes the prompts"),
         (["demo", "--sections", "4000"], 2, "--sections changes the prompts"),
+        (["ask", "ferry.md", "-q", "?", "--paper", "--max-documents", "0"], 2, "--paper is a setting of its own"),
+        (["ask", "ferry.md", "-q", "?", "--sections", "99"], 2, "it takes auto, a number of tokens"),
         (["demo", "--embeddings", "other"], 2, "--embeddings changes the prompts"),
         (["demo", "--framework", "llamaindex"], 2, "--framework"),
         (["demo", "--limit", "0"], 2, "--limit"),
@@ -261,10 +270,23 @@ def test_cli_version_and_help(run: Run) -> None:
         assert f"╭─ {panel} ─" in run("ask", "--help").out
 
 
-def test_cli_twelve_options_at_most() -> None:
+def test_cli_fourteen_options_at_most() -> None:
     for name, command in cli._parser().commands.items():
         options = [each for each in command.params if each.opts[0].startswith("-")]
-        assert len(options) <= 12, name
+        assert len(options) <= 14, name
+
+
+def test_cli_one_setting() -> None:
+    """What answers takes the same options of what is read, with the product's defaults."""
+    for name in ("ask", "check", "mcp", "evaluate"):
+        given = {each.name: each.default for each in cli._parser().commands[name].params}
+        assert {each: given[each] for each in ("paper", "sections", "max_documents")} == {
+            "paper": False,
+            "sections": DEFAULTS["sections"],
+            "max_documents": DEFAULTS["max_documents"],
+        }
+    assert Options().chain == {}
+    assert Options(paper=True).chain == PAPER
 
 
 def test_ask_last_argument(run: Run) -> None:
@@ -274,12 +296,46 @@ def test_ask_last_argument(run: Run) -> None:
     assert (asked.code, "What is this? at character 0" in asked.out) == (0, True), "a file of that name is a file"
 
 
-@pytest.mark.parametrize("package", ["typer", pytest.param("langchain_chroma", marks=pytest.mark.matrix)])
-def test_cli_missing_extra(package: str) -> None:
-    code = f"import sys; sys.modules[{package!r}] = None; from selfroute_workbench.cli import main; sys.exit(main(['demo']))"  # noqa: E501
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=os.environ)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == f'selfroute: the command needs the package {package}: pip install "selfroute-workbench"\n'
+WITHOUT = (
+    f"import sys; sys.modules[sys.argv.pop(1)] = None; from {cli.__name__} import main; sys.exit(main(sys.argv[1:]))"
+)
+# What each command needs at its end, or where an option is given.
+NEEDED: dict[tuple[str, ...], tuple[str, ...]] = {
+    ("demo",): ("typer", "rich", "langchain_chroma"),
+    ("ask", "ferry.md", "When?"): ("rich", "langchain_text_splitters"),
+    ("ask", "ferry.md", "When?", "--embeddings", "all-MiniLM-L6-v2"): ("langchain_chroma",),
+    ("check", "ferry.md"): ("rich", "langchain_text_splitters"),
+    ("mcp", "ferry.md"): ("mcp",),
+    ("mcp", "ferry.md", "--http"): ("mcp", "uvicorn"),
+    ("evaluate", "q.jsonl"): ("scipy", "numpy", "filelock"),
+    ("evaluate", "q.jsonl", "--judge", "groq:llama"): ("langchain_groq",),
+    ("evaluate", "q.jsonl", "--max-cost", "1"): ("genai_prices",),
+    ("questions", "ferry.md"): ("filelock", "rich"),
+    ("questions", "ferry.md", "--max-cost", "1"): ("genai_prices",),
+}
+FIRST = {("demo", "typer"), ("evaluate", "scipy"), ("questions", "filelock")}
+
+
+@pytest.mark.parametrize(
+    ("command", "package"),
+    [
+        pytest.param(command, package, id=f"{command[0]} {command[-1]} {package}", marks=marks)
+        for command, packages in NEEDED.items()
+        for package in packages
+        for marks in [() if (command[0], package) in FIRST else pytest.mark.matrix]
+    ],
+)
+def test_cli_missing_package(server: LoopbackServer, tmp_path: Path, command: tuple[str, ...], package: str) -> None:
+    """What a command needs is looked for before anything is paid, also what it needs only at its end."""
+    (tmp_path / "ferry.md").write_text(FERRY)
+    row = {"question": QUESTION, "answers": ["seven"], "document_file": "ferry.md"}
+    (tmp_path / "q.jsonl").write_text(json.dumps(row))
+    call = [sys.executable, "-c", WITHOUT, package, *command, *(() if command[0] == "demo" else model(server))]
+    done = subprocess.run(call, capture_output=True, text=True, check=False, env=os.environ, cwd=tmp_path, timeout=60)
+    assert (done.returncode, server.book) in ((1, []), (2, [])), done
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("selfroute: ")
+    assert package in last or package.replace("_", "-") in last or "price" in last, last
 
 
 def test_cli_import_is_light() -> None:

@@ -59,7 +59,7 @@ def test_ask_pdf_page(run: Run, server: LoopbackServer, route: str) -> None:
     server.answer = lambda request: (
         "unanswerable" if route == "long_context" and request.prompt.startswith("Passages") else "Orla Venn."
     )
-    asked = ("ask", "report.pdf", "-q", WHO, *model(server))
+    asked = ("ask", "report.pdf", "-q", WHO, "--k", "2", *model(server))
     found = json.loads(run(*asked, "--json").out)
     first = found["citations"][0]
     assert (found["route"], first["source"], first["page"], first["text"]) == (route, "report.pdf", 2, ORLA)

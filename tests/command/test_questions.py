@@ -19,7 +19,7 @@ from writing_parts import GUESSED, KNOWN, ScriptedWriter, is_writing
 
 pytestmark = pytest.mark.usefixtures("frozen")
 
-MODEL = ["--model", "openai:gpt-4o-mini", "--priced-as", "openai:gpt-4o-mini"]
+MODEL = ["--model", "openai:gpt-5-mini", "--priced-as", "openai:gpt-5-mini"]
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_questions_can_be_evaluated(run: Run, files: list[Path], capsys: pytest.
         assert run(*files, "--n", "4", "--unanswerable", "0.25", server=server).code == 0
         code = cli.main(["evaluate", "questions.jsonl", *MODEL, "--base-url", server.openai_url])
     assert (code, len(rows_of())) == (0, 4)
-    assert "Cannot tell which strategy is best" in capsys.readouterr().out
+    assert "Cannot tell whether yours pays" in capsys.readouterr().out
 
 
 def test_questions_cap(run: Run, files: list[Path]) -> None:
@@ -86,7 +86,7 @@ def test_questions_cap(run: Run, files: list[Path]) -> None:
         written, paid = rows_of(), len(server.book)
         again = run(*asked, server=server)
     assert (len(written), len(server.book), rows_of()) == (8, paid, written)
-    assert f"0 replies were asked for, {paid} were kept from earlier runs; $0.0" in again.err
+    assert f"0 replies were asked for, {paid} were kept from earlier runs; $0." in again.err
 
 
 def test_questions_failed_calls(run: Run, files: list[Path]) -> None:
@@ -144,7 +144,7 @@ def test_questions_long_document(run: Run, files: list[Path]) -> None:
 def test_questions_usage_errors(run: Run, files: list[Path]) -> None:
     with LoopbackServer(lambda _: Reply(status=401, error={"message": "Incorrect API key provided."})) as server:
         calls = {
-            "name one, for example --model openai:gpt-4o-mini": run(files[0]),
+            "name one, for example --model openai:gpt-5-mini": run(files[0]),
             "save the standard input in a file": run("-", server=server),
             "needs a package that is not installed: pip install": run(files[0], "--model", "groq:llama"),
         }

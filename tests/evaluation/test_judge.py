@@ -11,7 +11,7 @@ import pytest
 
 import both_parts
 from both_parts import COMPLETION, HOSTS
-from evaluation_parts import evaluate, kept
+from evaluation_parts import kept
 from judge_parts import grade, is_judging, read
 from look_parts import a_look, a_question
 from scenarios import WHOLE
@@ -21,6 +21,7 @@ from selfroute.usage.account import Tally
 from selfroute.usage.counts import StepUsage
 from selfroute.usage.prices import PricedModel
 from selfroute_workbench.evaluation.asker import Asker
+from selfroute_workbench.evaluation.evaluating import evaluate
 from selfroute_workbench.evaluation.judge import ModelJudge
 from selfroute_workbench.evaluation.replies import Replies
 from selfroute_workbench.evaluation.results import Evaluation
@@ -36,13 +37,13 @@ FINALS = {CHAIR: "Ms Okafor did.", TEA: "tea and cake", UNASKED: "Mr Lin"}
 JUDGED = {
     ("1", "rag"): (0.0, "rule"),
     ("1", "long_context"): (1.0, "model"),
-    ("1", "self_route"): (1.0, "model"),
+    ("1", "yours"): (1.0, "model"),
     ("2", "rag"): (0.5, "model"),
     ("2", "long_context"): (1.0, "model"),
-    ("2", "self_route"): (0.5, "model"),
+    ("2", "yours"): (0.5, "model"),
     ("3", "rag"): (1.0, "rule"),
     ("3", "long_context"): (0.0, "rule"),
-    ("3", "self_route"): (0.0, "rule"),
+    ("3", "yours"): (0.0, "rule"),
 }
 
 
@@ -65,7 +66,9 @@ def pipeline(where: str = LANGCHAIN, **script: Any) -> tuple[Any, Any]:
 
 
 def judged(done: Evaluation) -> dict[tuple[str, str], Any]:
-    return {(one.key[1], one.strategy): (one.judged, one.shown.judged_by) for one in done.results}
+    names = ("rag", "yours", "long_context")
+    results = (one for one in done.results if one.strategy in names)
+    return {(one.key[1], one.strategy): (one.judged, one.shown.judged_by) for one in results}
 
 
 def judging(model: Any) -> list[str]:
@@ -99,8 +102,13 @@ def test_judge_waits_for_all_answers(tmp_path: Path) -> None:
     """Its answers would be judged again, and paid again, when the missing one is there."""
     failing = pipeline(failures={"long_context": [TimeoutError("too slow")]})
     done = evaluate(failing[0], QUESTIONS, judge=True, folder=tmp_path, concurrency=1)
-    assert {one.step for one in done.failures} == {"long_context"}
-    assert judged(done) == {("1", "rag"): (None, None)} | {key: JUDGED[key] for key in JUDGED if key[0] != "1"}
+    assert "yours" in {one.strategy for one in done.failures}
+    ungraded = {name: graded for (number, name), graded in judged(done).items() if number == "1"}
+    assert set(ungraded.values()) == {(None, None)}
+    assert "rag" in ungraded
+    assert {key: each for key, each in judged(done).items() if key[0] != "1"} == {
+        key: JUDGED[key] for key in JUDGED if key[0] != "1"
+    }
     asked, model = pipeline()
     assert judged(evaluate(asked, QUESTIONS, judge=True, folder=tmp_path)) == JUDGED
     assert [read(prompt).question for prompt in judging(model)] == [CHAIR]
@@ -131,7 +139,7 @@ def test_judge_unreadable_reply(odd: str, tmp_path: Path) -> None:
         done = evaluate(pipeline(draft=judge)[0], **run)
         assert len(judge.prompts) == (2 if asked == 2 else 4)
         if asked == 2:
-            assert [(each.step, each.id) for each in done.failures] == [("judge", "1")]
+            assert [(each.strategy, each.id) for each in done.failures] == [("judge", "1")]
             assert "not one grade for each answer" in done.failures[0].error
             assert {each.judged for each in done.results} == {None}
             assert {each.score for each in done.results} > {0.0}
@@ -168,7 +176,7 @@ def test_judge_errors() -> None:
     asked, model = pipeline(draft=broken)
     done = evaluate(asked, many, judge=True, concurrency=2)
     assert done.stopped == "the judge failed on the first 5 questions, so the rest were not asked"
-    assert {(each.step, each.error) for each in done.failures} == {("judge", "TimeoutError")}
+    assert {(each.strategy, each.error) for each in done.failures} == {("judge", "TimeoutError")}
     assert len(judging(model)) < 150
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -15,7 +16,6 @@ import pytest
 
 from choosing_parts import evaluated, made_up
 from look_parts import a_look, a_question
-from selfroute.errors import ConfigurationError
 from selfroute_workbench.command.terminal import open_console
 from selfroute_workbench.evaluation.judging import JUDGE
 from selfroute_workbench.evaluation.looks import Failure, Look, Passage
@@ -25,26 +25,56 @@ from selfroute_workbench.evaluation.show import show_summary, show_tables
 from selfroute_workbench.evaluation.table import Cell, Table
 
 JUDGED = {"model": "openai:judge", "prompt": JUDGE, "calls": 3, "input_tokens": 12_345, "output_tokens": 99}
-STRATEGIES = ("rag", "self_route", "sections", "long_context")
+STRATEGIES = ("yours", "rag", "paper", "long_context")
 
 
 def look(name: str, step: Any, quality: float, **fields: Any) -> Look:
+    fields = {"input_tokens": 39 if step == "sections" else 100 if step == "long_context" else 10, **fields}
     return a_look(step, f"{step} {name}", id=name, judged=quality, judged_by="model", score=0.25, **fields)
+
+
+def taken(strategy: Any, *looks: Look) -> list[Look]:
+    """Looks as a strategy took them."""
+    return [replace(each, strategy=strategy) for each in looks]
+
+
+def of_question(name: str, draft: Look, sections: Look | None, whole: Look) -> list[Look]:
+    """What each strategy took of a question: yours reads sections, and documents if these decline."""
+    more = [] if not draft.declined or sections is None else [sections, *([whole] if sections.declined else [])]
+    return [
+        *taken("yours", draft, *more),
+        *taken("rag", draft),
+        *taken("paper", draft, *([whole] if draft.declined else [])),
+        *taken("long_context", whole),
+    ]
 
 
 # One is answered by the draft, one by sections, one by the document, and one has no answer and is declined for good.
 LOOKS = [
-    look("draft", "rag", 1.0, cost="0.001"),
-    look("draft", "long_context", 1.0, cost="0.01"),
-    look("sections", "rag", 0.0, declined=True, cost="0.001"),
-    look("sections", "sections", 1.0, input_tokens=39, cost="0.004"),
-    look("sections", "long_context", 0.5, cost="0.01"),
-    look("whole", "rag", 0.0, declined=True, cost="0.001"),
-    look("whole", "sections", 0.0, input_tokens=39, declined=True, cost="0.004"),
-    look("whole", "long_context", 1.0, cost="0.01", cut=True),
-    look("none", "rag", 1.0, declined=True, cost="0.001"),
-    look("none", "sections", 1.0, input_tokens=39, declined=True, cost="0.004"),
-    look("none", "long_context", 0.0, cost="0.01"),
+    *of_question(
+        "draft",
+        look("draft", "rag", 1.0, cost="0.001"),
+        None,
+        look("draft", "long_context", 1.0, cost="0.01"),
+    ),
+    *of_question(
+        "sections",
+        look("sections", "rag", 0.0, declined=True, cost="0.001"),
+        look("sections", "sections", 1.0, cost="0.004"),
+        look("sections", "long_context", 0.5, cost="0.01"),
+    ),
+    *of_question(
+        "whole",
+        look("whole", "rag", 0.0, declined=True, cost="0.001"),
+        look("whole", "sections", 0.0, declined=True, cost="0.004"),
+        look("whole", "long_context", 1.0, cost="0.01", cut=True),
+    ),
+    *of_question(
+        "none",
+        look("none", "rag", 1.0, declined=True, cost="0.001"),
+        look("none", "sections", 1.0, declined=True, cost="0.004"),
+        look("none", "long_context", 0.0, cost="0.01"),
+    ),
 ]
 QUESTIONS = [
     a_question(name, answers=() if name == "none" else ("x",), kind=name)
@@ -53,7 +83,8 @@ QUESTIONS = [
 
 
 def done(looks: Sequence[Look] = LOOKS, questions: Sequence[Question] = QUESTIONS, **fields: Any) -> Evaluation:
-    settings = {"strategies": list(STRATEGIES), "sections": 4_000, "judge": {**JUDGED, "cost": "0.0125"}}
+    own = {"sections": 4_000}
+    settings = {"strategies": list(STRATEGIES), "options": {"yours": own}, "judge": {**JUDGED, "cost": "0.0125"}}
     return Evaluation(questions, looks, **{"settings": settings, **fields})
 
 
@@ -67,16 +98,17 @@ def column(of: Table, name: str) -> list[Cell]:
 
 # The tables of the four questions, by hand: 11 tokens a draft, 40 for sections, 101 a document, 404 of all documents.
 BY_HAND = {
-    ("main", "quality"): ["50.0", "62.5", "75.0", "62.5"],
-    ("main", "tokens %"): ["10.9", "85.9", "90.6", "100.0"],
-    ("main", "$/1,000"): ["1.00", "8.50", "9.00", "10.00"],
-    ("main", "documents %"): ["0.0", "75.0", "50.0", "100.0"],
-    ("abstention", "right answer"): [1, 3, 3, 3],
-    ("abstention", "right abstention"): [1, 0, 0, 0],
-    ("abstention", "over-refusal"): [2, 0, 0, 0],
-    ("abstention", "unsupported"): [0, 1, 1, 1],
-    ("costs", "input tokens"): [40, 340, 357, 400],
-    ("costs", "US dollars"): ["0.0040", "0.0340", "0.0360", "0.0400"],
+    ("main", "quality"): ["75.0", "50.0", "62.5", "62.5"],
+    ("main", "tokens %"): ["90.6", "10.9", "85.9", "100.0"],
+    ("main", "\N{MULTIPLICATION SIGN} RAG"): ["8.3", "1.0", "7.9", "9.2"],
+    ("main", "$/1,000"): ["9.00", "1.00", "8.50", "10.00"],
+    ("main", "documents %"): ["50.0", "0.0", "75.0", "100.0"],
+    ("abstention", "right answer"): [3, 1, 3, 3],
+    ("abstention", "right abstention"): [0, 1, 0, 0],
+    ("abstention", "over-refusal"): [0, 2, 0, 0],
+    ("abstention", "unsupported"): [1, 0, 1, 1],
+    ("costs", "input tokens"): [357, 40, 340, 400],
+    ("costs", "US dollars"): ["0.0360", "0.0040", "0.0340", "0.0400"],
 }
 
 
@@ -84,16 +116,17 @@ def test_tables_by_hand() -> None:
     made = done()
     assert {place: column(table(made, place[0]), place[1]) for place in BY_HAND} == BY_HAND
     for name in ("main", "abstention", "costs"):
-        assert column(table(made, name), "") == ["RAG", "Self-Route", "Self-Route + sections", "long context"]
+        assert column(table(made, name), "") == ["yours", "RAG", "the paper's rule", "long context"]
     assert table(made, "main").title == "Judged correctness, 4 questions"
     unpriced = [replace(each, cost=None) if each.step == "sections" else each for each in LOOKS]
-    assert column(table(done(unpriced), "costs"), "US dollars") == ["0.0040", "0.0340", None, "0.0400"]
+    assert column(table(done(unpriced), "costs"), "US dollars") == [None, "0.0040", "0.0340", "0.0400"]
     found = {row[:2]: row[2:] for row in table(made, "differences").rows}
-    assert (found["Self-Route + sections", "RAG"][0], found["Self-Route + sections", "RAG"][2:5]) == (
-        "+25.0",
-        (2, 1, 1),
-    )
-    assert (found["RAG", "long context"][0], {row[-1] for row in found.values()}) == ("-12.5", {"no difference shown"})
+    assert (found["yours", "RAG"][0], found["yours", "RAG"][2:5]) == ("+25.0", (2, 1, 1))
+    assert (found["long context", "RAG"][0], {row[-1] for row in found.values()}) == ("+12.5", {"no difference shown"})
+    assert list(found) == [
+        *[("yours", other) for other in ("RAG", "the paper's rule", "long context")],
+        *[(other, "RAG") for other in ("the paper's rule", "long context")],
+    ]
     assert [row[:3] for row in table(made, "parts").rows] == [("kind", one.kind, 1) for one in QUESTIONS]
 
 
@@ -111,9 +144,11 @@ def test_tables_by_hand() -> None:
         (done(), "That took 3 calls with 12,345 input and 99 output tokens, for $0.0125."),
         (done([replace(each, judged=None, judged_by=None) for each in LOOKS]), "The judge graded no answer"),
         (done(settings={"strategies": ["rag"]}, looks=[a_look(id="draft")]), "Scores compare words (F1), not meaning."),
-        (done(questions=[replace(each, document=None) for each in QUESTIONS]), "do not say which document"),
+        (done(questions=[replace(each, document=None) for each in QUESTIONS]), "4 questions do not say which document"),
         (done(), "With fewer than 10 documents"),
-        (evaluated(made_up(9, 3), doubt_below=[30, 60], stop_below=5), "with a confidence below 30 is in doubt"),
+        (done(), 'yours: {"sections": 4000}.'),
+        (evaluated(made_up(9, 3)), "yours: the default setting."),
+        (done(), "RAG with 20 passages is left out: the retriever cannot be told to find so many."),
     ],
     ids=[
         "unfinished",
@@ -126,23 +161,18 @@ def test_tables_by_hand() -> None:
         "words",
         "documents",
         "few",
-        "bounds",
+        "options",
+        "defaults",
+        "not widened",
     ],
 )
 def test_main_table_notes(evaluation: Evaluation, said: str) -> None:
     assert any(said in note for note in table(evaluation, "main").notes)
 
 
-def test_frontier_table() -> None:
-    rows = table(evaluated(made_up(100, 20)), "frontier").rows
-    assert len(rows) == 4 + 2 * 7 * 4
-    first, *others = [row[0] for row in rows if row[-1]]
-    assert (first, set(others)) == ("RAG", {"graded + sections"})
-
-
 def test_failures_table() -> None:
     failures = [Failure("minutes", str(number), "rag", "no reply (TimeoutError)") for number in range(3)]
-    assert table(done(failures=failures), "failures").rows == (("rag", "no reply (TimeoutError)", 3),)
+    assert table(done(failures=failures), "failures").rows == (("RAG", "no reply (TimeoutError)", 3),)
 
 
 # --- files -----------------------------------------------------------------------------------------------------------
@@ -177,11 +207,11 @@ def full(text: str = "text") -> Evaluation:
         judged = {"judged": number / 5, "judged_by": "model", "score": 1 - number / 5}
         looks += [
             a_look("rag", f"draft {text}", declined=bool(number % 2), passages=passages, **name, **judged),
-            a_look("graded", text, prospect=80, confidence=42, **name, **judged),
-            a_look("long_context", text, **name, **judged),
+            a_look("rag", text, strategy="yours", prospect=80, confidence=42, **name, **judged),
+            a_look("long_context", text, strategy="long_context", **name, **judged),
         ]
     settings = {
-        "strategies": ["rag", "self_route", "graded", "long_context"],
+        "strategies": ["yours", "rag", "long_context"],
         "given": [1, text],
         "judge": {**JUDGED, "cost": None},
     }
@@ -234,21 +264,19 @@ def test_save_nothing_and_to_dataframe(tmp_path: Path) -> None:
     pytest.importorskip("pandas")
     frame = done().to_dataframe()
     assert len(frame) == len(done().results) == 16
-    assert list(frame[frame["strategy"] == "sections"]["route"]) == ["rag", "sections", "long_context", "long_context"]
+    assert list(frame[frame["strategy"] == "yours"]["route"]) == ["rag", "sections", "long_context", "long_context"]
     assert len(frame.columns) < 20
 
 
 def test_evaluation_replay() -> None:
-    rows = made_up(60, 12)
-    made = evaluated(rows, doubt_below=[50, 50], stop_below=20)
-    by = {name: [each for each in made.results if each.strategy == name] for name in made.strategies}
-    assert list(made.replay(50, 20, sections=True)) == by["graded_sections"]
-    assert list(made.replay([50], 20, sections=False)) == by["graded"]
-    assert sum(each.input_tokens for each in made.replay(0, 0)) < sum(each.input_tokens for each in made.replay(90, 0))
-    assert made.replay() == made.replay(60, 20, True)
-    ungraded = [look for look in made.looks if look.step in ("rag", "long_context")]
-    with pytest.raises(ConfigurationError, match="bounds need graded drafts: evaluate with the strategies graded and"):
-        replace(made, looks=ungraded).replay(70)
+    made = evaluated(made_up(60, 12))
+    yours = [each.paid for each in made.results if each.strategy == "yours"]
+    found = made.replay()
+    assert [[replace(look, strategy="yours") for look in each.paid] for each in found] == [list(paid) for paid in yours]
+    assert found == made.replay((70, 60, 50), (20, 50), True)
+    assert sum(each.input_tokens for each in made.replay(0, 90)) < sum(each.input_tokens for each in made.replay(90, 0))
+    assert {each.route for each in made.replay(0, 0)} == {"rag", "sections", "long_context"}
+    assert {each.route for each in made.replay(0, 0, documents=False)} == {"rag", "sections"}
 
 
 # --- the page ---------------------------------------------------------------------------------------------------------
@@ -295,16 +323,18 @@ def test_page_is_static(tmp_path: Path) -> None:
     assert (policy or "").startswith("default-src 'none'")
     assert names.count("details") == names.count("summary") == 200
     assert {"svg", "circle"} <= set(names)
-    assert page.text.count("Take graded Self-Route with sections") == 1
-    assert "The options that do best on these questions" in page.text
+    assert page.text.count("It pays: nothing that costs less") == 1
+    assert "Options that would do better" not in page.text
+    evaluated(made_up(200, 20, incomplete=0, graded=False, far=0)).save(tmp_path)
+    assert "Options that would do better than yours" in Page((tmp_path / "report.html").read_text("utf-8")).text
 
 
 def test_page_question(tmp_path: Path) -> None:
-    failures = [Failure(*QUESTIONS[2].key, "sections", "RateLimitError: wait")]
+    failures = [Failure(*QUESTIONS[2].key, "long_context", "RateLimitError: wait")]
     done(failures=failures).save(tmp_path)
     text = (tmp_path / "report.html").read_text("utf-8").partition("Question by question")[2]
     whole = text.partition("What is whole?")[2]
-    for shown in ("long_context whole", "declined", "Failed, sections: RateLimitError: wait", "Reference: x"):
+    for shown in ("long_context whole", "declined", "Failed, long context: RateLimitError: wait", "Reference: x"):
         assert shown in whole
     assert "Reference: it has no answer" in text
 
@@ -322,9 +352,7 @@ def shown(some: Sequence[Table], width: int) -> list[str]:
 
 def test_evaluation_str() -> None:
     text = str(evaluated(made_up(200, 20)))
-    assert text.startswith(
-        "Take graded Self-Route with sections: 100.0 for 19.7 % of the tokens, better than RAG alone by"
-    )
+    assert re.match(r"Yours: 100\.0 for [\d.]+ % of the long context's tokens, [\d.]+ times RAG's; \+", text)
     assert "Judged correctness, 200 questions" in text
     assert "Tokens, cost and time" not in text
 

@@ -18,7 +18,7 @@ from selfroute_workbench.evaluation.replies import Replies
 from selfroute_workbench.evaluation.runs import Asked, ask_looks, in_turn, score_of
 from selfroute_workbench.evaluation.with_langchain import ChainPipeline
 
-STEPS = ("rag", "long_context")
+STRATEGIES = ("rag", "long_context")
 
 
 def questions(count: int) -> list[Question]:
@@ -53,7 +53,7 @@ def run(model: Model, count: int = 4, **options: Any) -> Asked:
     chain = langchain_parts.a_chain(draft=model, final=model, priced_as="openai:gpt-4o-mini", usage=True)
     with Replies() as replies:
         pipeline = ChainPipeline(chain, replies)
-        return ask_looks(lambda _: pipeline, questions(count), STEPS, **options)
+        return ask_looks(lambda _: pipeline, questions(count), STRATEGIES, **options)
 
 
 def about(*numbers: int) -> Callable[[str], bool]:
@@ -64,7 +64,9 @@ def about(*numbers: int) -> Callable[[str], bool]:
 def test_ask_looks_order(concurrency: int) -> None:
     model = Model()
     asked = run(model, 12, concurrency=concurrency)
-    assert [(one.id, one.step) for one in asked.looks] == [(f"({n})", step) for n in range(12) for step in STEPS]
+    assert [(one.id, one.strategy) for one in asked.looks] == [
+        (f"({n})", each) for n in range(12) for each in STRATEGIES
+    ]
     assert {one.score for one in asked.looks} == {1.0}
     assert (model.most <= concurrency, len(model.asked), asked.stopped) == (True, 24, None)
 
@@ -74,7 +76,7 @@ def test_ask_looks_failures() -> None:
         return about(1)(prompt) and WHOLE not in prompt
 
     asked = run(Model(failing))
-    assert [(one.id, one.step, one.error) for one in asked.failures] == [("(1)", "rag", "no reply (TimeoutError)")]
+    assert [(one.id, one.strategy, one.error) for one in asked.failures] == [("(1)", "rag", "no reply (TimeoutError)")]
     assert [one.step for one in asked.looks if one.id == "(1)"] == ["long_context"]
     assert len(asked.looks) == 7
 
@@ -93,7 +95,7 @@ def test_ask_looks_keys() -> None:
         ([], "there are no questions"),
     ):
         with pytest.raises(InputError, match=says):
-            ask_looks(lambda _: pytest.fail("nothing may be asked"), asked, STEPS)
+            ask_looks(lambda _: pytest.fail("nothing may be asked"), asked, STRATEGIES)
 
 
 @pytest.mark.parametrize(

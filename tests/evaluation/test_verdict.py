@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from choosing_parts import evaluated, made_up, without
+from choosing_parts import OPTIONS, evaluated, made_up, without
 from lanes import examples
-from look_parts import graded
-from selfroute_workbench.evaluation.replay import Rule
+from look_parts import a_question, graded
 from selfroute_workbench.evaluation.results import Evaluation
 from selfroute_workbench.evaluation.statistics import Units
-from selfroute_workbench.evaluation.trials import Evidence, Row
+from selfroute_workbench.evaluation.trials import Case, Evidence
 from selfroute_workbench.evaluation.verdict import verdict_of
 
 
@@ -22,31 +24,58 @@ from selfroute_workbench.evaluation.verdict import verdict_of
     [
         (
             evaluated(made_up(49, 20)),
-            "49 questions on 20 documents are too few; ask at least 50 questions on at least 10",
+            "49 questions on 20 documents are too few; ask at least 50 questions on at least 10 documents. Yours: ",
         ),
         (evaluated(made_up(200, 9)), "200 questions on 9 documents are too few"),
-        (evaluated(made_up(60, 20), strategies=["rag", "self_route"]), "the long context was not among the strategies"),
         (evaluated(made_up(60, 20), language_model=False), "the built-in reader is not a language model"),
-        (evaluated([without(row, "long_context") for row in made_up(60, 20)]), "no question was finished by every"),
-        (Evaluation([], [], settings={"strategies": ["rag", "long_context"]}), "no question was finished"),
+        (evaluated([without(case, "long_context") for case in made_up(60, 20)]), "no question was finished by every"),
+        (Evaluation([], [], settings={"strategies": ["yours", "rag", "long_context"]}), "no question was finished"),
     ],
-    ids=["questions", "documents", "strategies", "reader", "unfinished", "nothing"],
+    ids=["questions", "documents", "reader", "unfinished", "nothing"],
 )
 def test_verdict_cannot_tell(done: Evaluation, said: str) -> None:
     found = done.verdict()
-    assert found.sentence.startswith(f"Cannot tell which strategy is best: {said}")
+    assert found.sentence.startswith(f"Cannot tell whether yours pays: {said}")
     assert (found.certainty, found.strategy, found.options, len(found.lines)) == ("cannot tell", None, None, 1)
 
 
-@pytest.mark.parametrize(("dollars", "taken"), [((0.2, 0.1), "long_context"), ((0.2, None), "rag")], ids=str)
-def test_verdict_takes_the_cheapest(dollars: tuple[float, float | None], taken: str) -> None:
+Prices = tuple[float | None, float | None, float | None]
+# The quality of yours, RAG and the long context; their dollars; what to take, and what is said.
+DECISIONS: dict[str, tuple[tuple[float, float, float], Prices, str, str]] = {
+    "the cheapest of equals": (
+        (1.0, 1.0, 1.0),
+        (0.3, 0.2, 0.1),
+        "long_context",
+        "the long context is as good for less",
+    ),
+    "by tokens without prices": ((1.0, 1.0, 1.0), (0.3, 0.2, None), "rag", "RAG is as good for less"),
+    "yours": ((1.0, 0.5, 1.0), (0.2, 0.1, 0.9), "yours", "It pays: nothing that costs less is level with it."),
+    "yours is not enough": (
+        (0.5, 0.5, 1.0),
+        (0.2, 0.1, 0.9),
+        "long_context",
+        "not enough here: the long context is better",
+    ),
+    "RAG is better": ((0.5, 1.0, 0.5), (0.2, 0.1, 0.9), "rag", "It does not pay here: RAG is better for less"),
+}
+
+
+@pytest.mark.parametrize("case", DECISIONS.values(), ids=DECISIONS)
+def test_verdict_takes_the_cheapest_of_the_best(case: tuple[tuple[float, ...], Prices, str, str]) -> None:
+    quality, dollars, taken, said = case
+    steps: dict[Any, Any] = {"yours": ("rag", 20), "rag": ("rag", 10), "long_context": ("long_context", 90)}
     looks = {
-        "rag": [graded(1.0, 10, dollars=dollars[0])],
-        "long_context": [graded(1.0, 90, dollars=dollars[1])],
+        name: [graded(quality[at], tokens, dollars=dollars[at], step=step)]
+        for at, (name, (step, tokens)) in enumerate(steps.items())
     }
-    rows = [Row(f"d{number % 12}", looks, True) for number in range(60)]  # type: ignore[arg-type]
-    rules = {"rag": Rule("rag"), "long_context": Rule("long_context")}
-    assert verdict_of(Evidence(rows), rules, 4_000).strategy == taken  # type: ignore[arg-type]
+    found = verdict_of(Evidence([Case(f"d{number % 12}", looks, True) for number in range(60)]), OPTIONS)
+    assert (found.strategy, found.options) == (taken, OPTIONS[taken])
+    assert said in found.sentence
+    assert "22.2 % of the long context's tokens, 2.0 times RAG's" in found.sentence
+    assert ("The intervals do not tell yours from RAG." in found.sentence) is (
+        quality[0] == quality[1] and taken != "rag"
+    )
+    assert found.lines[1:] == (() if taken == "yours" else (f"Options: {json.dumps(OPTIONS[taken])}",))
 
 
 # --- intervals -----------------------------------------------------------------------------------------------------
@@ -90,5 +119,8 @@ def test_interval_of_few_documents() -> None:
         assert Units([str(n % documents) for n in range(40)]).interval(values) == Units(
             [str(n) for n in range(40)]
         ).interval(values)
+    bare = [a_question(str(n), document=None) for n in range(40)]
+    assert len({each.document_id for each in bare}) == 40, "questions that name no document count by themselves"
+    assert len({a_question(str(n), document="The text.").document_id for n in range(40)}) == 1
     assert Units(["a"]).interval([0.5]) is None
     assert Units([]).interval([]) is None

@@ -64,7 +64,7 @@ class _JudgeAlone(TyperCommand):
 
 _MODELS = ("model", "long_context_model", "base_url", "priced_as")
 _PASSAGES = ("k", "embeddings")
-_MORE = ("store", "graded", "sections")
+_MORE = ("paper", *o.READING)
 
 
 def _command(*names: str, cls: type[TyperCommand] = TyperCommand) -> Callable[[Callable[[o.Options], int]], Any]:
@@ -91,17 +91,17 @@ def _command(*names: str, cls: type[TyperCommand] = TyperCommand) -> Callable[[C
     return register
 
 
-@_command(*_MODELS, *_PASSAGES, "graded", "sections", "limit", "reader", "as_json")
+@_command(*_MODELS, *_PASSAGES, "paper", "sections", "limit", "reader", "as_json")
 def demo(options: o.Options) -> int:
-    """Answer the questions that come with selfroute from the documents that come with it.
+    """Answer the questions that come with selfroute from the long document that comes with it.
 
     Without --model, recorded replies of a language model answer, and the strategies are compared.
-    Example: selfroute demo --model openai:gpt-4o-mini
+    Example: selfroute demo --model openai:gpt-5-mini
     """
     return _perform("demo:demo", options)
 
 
-@_command("files", "question", *_MODELS, *_PASSAGES, *_MORE, "max_documents", "as_json")
+@_command("files", "question", *_MODELS, *_PASSAGES, "store", *_MORE, "as_json")
 def ask(options: o.Options) -> int:
     """Answer questions from your own files.
 
@@ -110,34 +110,34 @@ def ask(options: o.Options) -> int:
     return _perform("asking:ask", options)
 
 
-@_command("files", "tried", *_MODELS, *_PASSAGES, *_MORE, "max_documents", "as_json")
+@_command("files", "tried", *_MODELS, *_PASSAGES, "store", *_MORE, "as_json")
 def check(options: o.Options) -> int:
     """Try what `ask` would use, without asking a model; exit with 1 if something has to be changed.
 
-    Example: selfroute check reports --model openai:gpt-4o-mini
+    Example: selfroute check reports --model openai:gpt-5-mini
     """
     return _perform("asking:check", options)
 
 
-@_command("files", *_MODELS, *_PASSAGES, *_MORE, "http", "host", "port")
+@_command("files", *_MODELS, *_PASSAGES, "store", *_MORE, "http", "host", "port")
 def mcp(options: o.Options) -> int:
     """Serve your own files to clients of the Model Context Protocol, such as Claude Code, Cursor or VS Code.
 
     Over the standard input and output, or with --http over the network. There clients send a token: that in
     SELFROUTE_MCP_TOKEN, or on this machine one that is made and printed.
-    Example: selfroute mcp reports --model openai:gpt-4o-mini
+    Example: selfroute mcp reports --model openai:gpt-5-mini
     """
     return _perform("mcp:serve", options, extra="[mcp]")
 
 
-@_command("asked", *_MODELS, *_PASSAGES, "strategies", "limit", "judge", "max_cost", "out", "as_json", cls=_JudgeAlone)
+@_command("asked", *_MODELS, *_PASSAGES, *_MORE, "limit", "judge", "max_cost", "out", "as_json", cls=_JudgeAlone)
 def evaluate(options: o.Options) -> int:
-    """Compare RAG, Self-Route, sections and the long context on questions of your own with known answers.
+    """Compare what `selfroute ask` does with RAG, the paper's rule and the long context, on questions of your own.
 
-    Each question is asked once in each step, by what `selfroute ask` would use on its document. Every reply is kept:
-    after an interruption, run the same command again to go on. `demo` evaluates the recorded replies that come with
-    selfroute, unless there is a --model.
-    Example: selfroute evaluate questions.jsonl --model openai:gpt-4o-mini --max-cost 2
+    The files are one store, as `ask` has them. Without files each question is asked of its own document. Every reply
+    is kept: after an interruption, run the same command again to go on. `demo` evaluates the recorded replies that
+    come with selfroute, unless there is a --model.
+    Example: selfroute evaluate reports questions.jsonl --model openai:gpt-5-mini --judge --max-cost 2
     """
     return _perform("evaluate:evaluate", options)
 
@@ -148,7 +148,7 @@ def questions(options: o.Options) -> int:
 
     What it quotes as evidence is looked up in the documents, and what it knows without them is dropped. Every reply is
     kept: after an interruption, run the same command again to go on.
-    Example: selfroute questions reports --model openai:gpt-4o-mini --max-cost 2
+    Example: selfroute questions reports --model openai:gpt-5-mini --max-cost 2
     """
     return _perform("questions:questions", options)
 

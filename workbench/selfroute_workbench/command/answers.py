@@ -34,7 +34,7 @@ def show_reader(console: Console, models: Models | None) -> None:
         console.print(
             Styled("Answers are replies of Claude, ", style="bold")
             + Styled("recorded for these prompts; retrieval and routing run here. ")
-            + Styled("Ask a model of yours with --model openai:gpt-4o-mini.")
+            + Styled("Ask a model of yours with --model openai:gpt-5-mini.")
         )
     elif models and models.is_language_model:
         console.print(Styled("Answers come from ") + Styled(models.name, style="bold"))
@@ -42,7 +42,7 @@ def show_reader(console: Console, models: Models | None) -> None:
         console.print(
             Styled("Answers come from the extractive reader, which is not a language model: ", style="yellow")
             + Styled("it returns the sentence that shares most words with the question, or declines. ")
-            + Styled("Use a real model with --model, for example --model openai:gpt-4o-mini.")
+            + Styled("Use a real model with --model, for example --model openai:gpt-5-mini.")
         )
     console.print()
 

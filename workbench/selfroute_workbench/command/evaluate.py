@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from decimal import Decimal
 from functools import cache, partial
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -18,28 +19,31 @@ from selfroute.usage.prices import PricedModel
 from selfroute_workbench.command import asking, models
 from selfroute_workbench.command.library import Library
 from selfroute_workbench.command.models import Models
-from selfroute_workbench.command.options import Options
+from selfroute_workbench.command.options import READING, Options
+from selfroute_workbench.command.reading import read_files
 from selfroute_workbench.command.sessions import Session
 from selfroute_workbench.command.terminal import open_console, stage
 from selfroute_workbench.command.texts import Text
 from selfroute_workbench.demo import corpus, recorded
 from selfroute_workbench.demo.vectors import demo_store
 from selfroute_workbench.demo.with_langchain import RecordedModel
-from selfroute_workbench.evaluation.evaluating import COMPARED, ask_all
+from selfroute_workbench.evaluation import export
+from selfroute_workbench.evaluation.evaluating import ask_all
 from selfroute_workbench.evaluation.judge import ModelJudge
 from selfroute_workbench.evaluation.looking import Pipeline
-from selfroute_workbench.evaluation.looks import STRATEGIES, Strategy
+from selfroute_workbench.evaluation.page import BETTER
 from selfroute_workbench.evaluation.questions import Question, load_questions
 from selfroute_workbench.evaluation.replies import Replies
+from selfroute_workbench.evaluation.replies_file import FILE as REPLIES
 from selfroute_workbench.evaluation.results import Evaluation
 from selfroute_workbench.evaluation.show import show_summary, show_tables
 from selfroute_workbench.evaluation.with_langchain import ChainPipeline, asker_with
 
 PipelineOf = Callable[[Question], ChainPipeline]
-_RECORDED: tuple[Strategy, ...] = ("rag", "self_route", "graded", "long_context")
-"""The strategies whose replies were recorded."""
-_NEED_MODEL = ("k", "embeddings", "judge", "base_url", "priced_as", "long_context_model")
+_NEED_MODEL = ("k", "embeddings", "judge", "base_url", "priced_as", "long_context_model", "paper", *READING)
 """The options that need other replies than those of the recording."""
+_WRITTEN = (*export.FILES, REPLIES, f"{REPLIES}.lock")
+_UNJUDGED = "F1 calls right answers in other words wrong: have a model compare the meaning, --judge openai:gpt-5-mini"
 
 
 def evaluate(options: Options) -> bool:
@@ -48,23 +52,33 @@ def evaluate(options: Options) -> bool:
     Returns:
         Whether all questions were asked and none failed.
     """
-    is_recorded = [str(each) for each in options.asked] == [corpus.NAME] and not options.model
-    strategies = _strategies(options.strategies, _RECORDED if is_recorded else COMPARED)
+    asked = [each for each in options.asked if each.suffix == ".jsonl" or str(each) == corpus.NAME]
+    files = [each for each in options.asked if each not in asked]
+    is_recorded = [*map(str, options.asked)] == [corpus.NAME] and not options.model
     if is_recorded:
-        _check_recorded(options, strategies)
-    questions = _questions(options)
+        _check_recorded(options)
+    questions = _questions(asked, options.limit, in_files=bool(files))
     answering = Models.recorded() if is_recorded else models.load_models(options) or Models.extractive()
     judge = None if is_recorded else _judge(options, answering)
     cap = None if options.max_cost is None else Decimal(str(options.max_cost))
     err = open_console(sys.stderr)
+    if not (is_recorded or judge) and any(question.metric != "choice" for question in questions):
+        err.print(_UNJUDGED, soft_wrap=True)
     with Replies(options.out, max_cost=cap) as replies:
-        pipeline_of = _recorded(replies) if is_recorded else _pipelines(questions, answering, options, replies, err)
+        if is_recorded:
+            pipeline_of = _recorded(replies)
+        elif files:
+            texts = read_files(files, without=[*asked, *(options.out / name for name in _WRITTEN)])
+            library = asking.open_library(texts, embeddings=options.embeddings, store=None)
+            store = _pipeline(library, answering, options, replies)
+            pipeline_of = lambda _: store  # noqa: E731
+        else:
+            pipeline_of = _pipelines(questions, answering, options, replies, err)
         try:
             with stage(err, "Asking", len(questions)) as advance:
                 made = ask_all(
                     pipeline_of,
                     questions,
-                    strategies,
                     judge_of=Pipeline.judge if is_recorded else judge and partial(judge, replies),
                     about=_settings(options, answering),
                     concurrency=answering.at_once,
@@ -78,21 +92,12 @@ def evaluate(options: Options) -> bool:
     return not made.failures and not made.stopped
 
 
-def _strategies(given: str | None, usual: Sequence[Strategy]) -> list[Strategy]:
-    if given is None:
-        return list(usual)
-    asked = [part.strip() for part in given.split(",")]
-    unknown = [part for part in asked if part not in (*STRATEGIES, "all")]
-    if unknown:
-        names = ", ".join(STRATEGIES)
-        msg = f"--strategies takes all, or {names}, separated by commas; not {', '.join(map(repr, unknown))}"
+def _questions(names: Sequence[Path], limit: int | None, *, in_files: bool) -> list[Question]:
+    if not names:
+        msg = "there are no questions: name a JSONL file of them, whose name ends in .jsonl, or demo"
         raise ConfigurationError(msg)
-    return [one for one in STRATEGIES if one in asked or "all" in asked]
-
-
-def _questions(options: Options) -> list[Question]:
     found: list[Question] = []
-    for name in options.asked:
+    for name in names:
         if str(name) == corpus.NAME:
             documents = corpus.load_documents()
             some = [
@@ -103,9 +108,13 @@ def _questions(options: Options) -> list[Question]:
             ]
         else:
             some = load_questions(name)
-        found += corpus.spread(some, options.limit)
-        if bare := next((question for question in found if question.document is None), None):
-            msg = f"question {bare.id!r} of {name} has no document: add document or document_file"
+        found += corpus.spread(some, limit)
+        bare = None if in_files else next((question for question in found if question.document is None), None)
+        if bare:
+            msg = (
+                f"question {bare.id!r} of {name} has no document: add document_file or document, or name the files to "
+                "ask, such as a folder"
+            )
             raise InputError(msg)
     return found
 
@@ -121,7 +130,7 @@ def _judge(options: Options, answering: Models) -> Callable[[Replies, ChainPipel
         priced_as = PricedModel.parse("--judge", judge)  # wherever it runs
         return lambda replies, _: ModelJudge(asker_with(llm, replies, priced_as=priced_as), title=judge)
     if not answering.is_language_model:
-        msg = f"{answering.name} cannot judge: name a model, for example --judge openai:gpt-4o"
+        msg = f"{answering.name} cannot judge: name a model, for example --judge openai:gpt-5"
         raise ConfigurationError(msg)
     return lambda _, pipeline: pipeline.judge(title=options.long_context_model or options.model)
 
@@ -149,20 +158,22 @@ def _pipelines(
 
     @cache
     def pipeline_of(document: str) -> ChainPipeline:
-        alone = library.only(texts[document])
-        session = Session(alone, answering, options, {"citations": False})
-        return ChainPipeline(session.chain, replies, name=_name(answering))
+        return _pipeline(library.only(texts[document]), answering, options, replies)
 
     return lambda question: pipeline_of(question.document_id)
 
 
-def _check_recorded(options: Options, strategies: Sequence[Strategy]) -> None:
+def _pipeline(library: Library, answering: Models, options: Options, replies: Replies) -> ChainPipeline:
+    session = Session(library, answering, options, {**options.chain, "citations": False})
+    return ChainPipeline(session.chain, replies, name=_name(answering))
+
+
+def _check_recorded(options: Options) -> None:
     """Check that the recording answers what is asked for."""
     given = [name for name in _NEED_MODEL if getattr(options, name) != getattr(Options, name)]
-    others = [f"--{name.replace('_', '-')}" for name in given]
-    others += [f"--strategies {one}" for one in strategies if one not in _RECORDED]
-    if others:
-        msg = f"{others[0]} needs replies that were not recorded for {corpus.NAME}: name a model with --model"
+    if given:
+        option = f"--{given[0].replace('_', '-')}"
+        msg = f"{option} needs replies that were not recorded for {corpus.NAME}: name a model with --model"
         raise ConfigurationError(msg)
 
 
@@ -201,12 +212,12 @@ def _show(made: Evaluation, options: Options, *, err: Console, replies: Replies)
     else:
         show_summary(out, verdict.lines)
         if advice:
-            show_summary(out, ["The options that do best on these questions:", *advice.lines])
+            show_summary(out, [f"{BETTER}:", *advice.lines])
         show_tables(out, [replace(one, notes=()) for one in tables if one.name == "main"])
         out.print(f"{options.out / 'report.html'}: the report, with each question, the tables and how sure this is")
     if replies.asked or replies.kept:
         err.print(replies.summary)
     if failed := len(made.failures):
-        err.print(f"{failed} steps failed and are not scored; run the same command again to retry them.")
+        err.print(f"{failed} failed and are not scored; run the same command again to retry them.")
     if made.stopped:
         err.print(f"The run ended early: {made.stopped}.")

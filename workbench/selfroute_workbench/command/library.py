@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Any
 
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
-from langchain_core.runnables import Runnable, RunnableLambda
+from langchain_core.retrievers import BaseRetriever
 from langchain_core.vectorstores import InMemoryVectorStore
 from typing_extensions import override
 
@@ -29,6 +30,18 @@ class _NoVectors(Embeddings):
         return []
 
 
+class _ByWords(BaseRetriever):
+    """Finds passages of a library by their words."""
+
+    library: Any
+    k: int
+
+    @override
+    def _get_relevant_documents(self, query: str, **_: Any) -> list[Document]:
+        found: list[Document] = self.library.find(query, self.k)
+        return found
+
+
 class Library:
     """Texts, and a search over their passages by BM25, which needs neither an embedding model nor an index on disk."""
 
@@ -46,17 +59,17 @@ class Library:
         """Return the same of one text alone."""
         return Library([text])
 
-    def retriever(self, count: int) -> Runnable[str, list[Document]]:
+    def retriever(self, count: int) -> BaseRetriever:
         """Return what finds passages."""
+        return _ByWords(library=self, k=count)
 
-        def find(question: str) -> list[Document]:
-            passages = list(self.passages.values())
-            best = best_by_words(question, self._indexes)[:count]
-            found = set(best)
-            rest = (number for number in range(len(passages)) if number not in found)
-            return [passages[number] for number, _ in zip((*best, *rest), range(count), strict=False)]
-
-        return RunnableLambda(find)
+    def find(self, question: str, count: int) -> list[Document]:
+        """Return so many passages, those first that share most words with a question."""
+        passages = list(self.passages.values())
+        best = best_by_words(question, self._indexes)[:count]
+        found = set(best)
+        rest = (number for number in range(len(passages)) if number not in found)
+        return [passages[number] for number, _ in zip((*best, *rest), range(count), strict=False)]
 
     @cached_property
     def _documents(self) -> StoredDocuments:

@@ -70,7 +70,7 @@ def load_models(options: Options) -> Models | None:
     if model is None:
         for option, value in (("--long-context-model", long_context_model), ("--base-url", base_url)):
             if value is not None:
-                msg = f"{option} needs --model too, for example --model openai:gpt-4o-mini"
+                msg = f"{option} needs --model too, for example --model openai:gpt-5-mini"
                 raise ConfigurationError(msg)
         return None
     llm, second, name = load_model(model, base_url=base_url), None, model
@@ -85,7 +85,7 @@ def load_model(name: str, *, base_url: str | None = None) -> BaseChatModel:
     """Make a chat model of any provider that `langchain.chat_models.init_chat_model` knows."""
     provider, _, model = name.partition(":")
     if not provider.strip() or not model.strip():
-        msg = f"{name!r} is not a model: write provider:name, for example openai:gpt-4o-mini"
+        msg = f"{name!r} is not a model: write provider:name, for example openai:gpt-5-mini"
         raise ConfigurationError(msg)
     if base_url and not re.match(r"https?://[^/\s]", base_url):
         msg = f"--base-url {base_url} is not an address: write http://host:port/v1 or https://..."

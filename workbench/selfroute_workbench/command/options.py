@@ -7,11 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
-from selfroute.calls.options import MAX_DOCUMENTS, checked
+from selfroute.calls.options import DEFAULTS, checked
+from selfroute.paper import PAPER
 from selfroute.prompts import CHECK_QUESTION
 
+READING = ("sections", "max_documents")
+"""The options that say what is read before and after sections."""
 _TAKES = {
-    "sections": "a number of tokens, or ascending ones, such as 4000,16000",
+    "sections": "auto, a number of tokens, ascending ones, such as 4000,16000, or none",
     "max_documents": "a number of documents, 0 for none, or none for no limit",
 }
 
@@ -19,8 +22,8 @@ _TAKES = {
 def numbers_of(name: str, given: str | int) -> Any:
     """Return the value of an option that is a number or several, as a chain takes it."""
     try:
-        if given == "none" and name == "max_documents":
-            return None
+        if given in ("none", "auto"):
+            return checked(name, None if given == "none" else given)
         first, *more = (int(part) for part in str(given).split(","))
         return checked(name, (first, *more) if more else first)
     except ValueError as error:
@@ -53,14 +56,17 @@ class Options:
     ] = field(default_factory=list)
     asked: Annotated[
         list[Path],
-        typer.Argument(metavar="QUESTIONS...", help="JSONL files of questions with answers and documents, or demo"),
+        typer.Argument(
+            metavar="[FILE...] QUESTIONS...",
+            help="Files and folders of documents, which are one store; JSONL files of questions with answers, or demo",
+        ),
     ] = field(default_factory=list)
     question: Annotated[
         list[str] | None,
         typer.Option("--question", "-q", help="A question, where it is not the last argument; repeat it for more"),
     ] = None
     tried: Annotated[str, typer.Option("--question", "-q", help="A question to retrieve for")] = CHECK_QUESTION
-    model: Annotated[str | None, _text("PROVIDER:NAME", "The model, such as openai:gpt-4o-mini", "Model")] = None
+    model: Annotated[str | None, _text("PROVIDER:NAME", "The model, such as openai:gpt-5-mini", "Model")] = None
     long_context_model: Annotated[
         str | None, _text("PROVIDER:NAME", "Another model for the whole documents", "Model")
     ] = None
@@ -85,12 +91,10 @@ class Options:
     store: Annotated[
         Path | None, _text("DIR", "With --embeddings: the index's folder [default: in the cache folder]", "Passages")
     ] = None
-    graded: Annotated[
+    paper: Annotated[
         bool,
         typer.Option(
-            "--graded",
-            rich_help_panel="Reading more",
-            help="Ask the model how sure it is: an answer in doubt reads more, a hopeless question stops",
+            "--paper", rich_help_panel="Reading more", help="The paper's rule: passages, then all documents behind them"
         ),
     ] = False
     sections: Annotated[
@@ -98,23 +102,16 @@ class Options:
         _numbers(
             "--sections",
             "TOKENS[,TOKENS]",
-            "Read the sections that matter before whole documents: at most N tokens; then more, such as 4000,16000",
+            "Read the sections that matter before whole documents: at most so many tokens; then more, such as "
+            "4000,16000. `auto` follows the passages, `none` reads none",
         ),
-    ] = None
+    ] = DEFAULTS["sections"]
     max_documents: Annotated[
         Any,
         _numbers(
             "--max-documents", "N", "Read at most N whole documents, the best ones; 0 for none, `none` for no limit"
         ),
-    ] = MAX_DOCUMENTS
-    strategies: Annotated[
-        str | None,
-        _text(
-            "NAMES",
-            "The strategies to compare, separated by commas; also graded, graded_sections, or all of them "
-            "[default: rag,self_route,sections,long_context]",
-        ),
-    ] = None
+    ] = DEFAULTS["max_documents"]
     limit: Annotated[int | None, typer.Option(min=1, help="Ask at most N questions of each file, spread evenly")] = None
     judge: Annotated[
         str | None,
@@ -152,8 +149,17 @@ class Options:
     ] = 8321
     as_json: Annotated[bool, typer.Option("--json", help="Print nothing but JSON on stdout")] = False
 
+    def __post_init__(self) -> None:
+        """Check what goes together."""
+        if self.paper and self._reading:
+            msg = "--paper is a setting of its own: leave out --sections and --max-documents"
+            raise typer.BadParameter(msg)
+
     @property
     def chain(self) -> dict[str, Any]:
-        """The options of the chain."""
-        how = "graded" if self.graded else "text"
-        return {"answerability": how, "sections": self.sections, "max_documents": self.max_documents}
+        """The options of the chain, where they are not the defaults."""
+        return {**PAPER} if self.paper else self._reading
+
+    @property
+    def _reading(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in READING if getattr(self, name) != DEFAULTS[name]}

@@ -28,7 +28,7 @@ def questions(options: Options) -> bool:
     out, err, folder = open_console(sys.stdout), open_console(sys.stderr), options.out_file.with_suffix(".replies")
     models = load_models(options)  # what it needs is missing before anything is read or paid
     if models is None:
-        msg = "a language model has to write the questions: name one, for example --model openai:gpt-4o-mini"
+        msg = "a language model has to write the questions: name one, for example --model openai:gpt-5-mini"
         raise ConfigurationError(msg)
     if STANDARD_INPUT in options.files:
         msg = "the documents are read again later: save the standard input in a file, and name that"

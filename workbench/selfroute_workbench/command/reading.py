@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -19,9 +19,18 @@ _LISTED = 20
 _PIPED = "standard input"
 
 
-def read_files(files: Sequence[Path]) -> list[Text]:
-    """Read files, folders, wildcards, or `-` for the standard input; what cannot be read is listed on stderr."""
+def read_files(files: Sequence[Path], *, without: Collection[Path] = ()) -> list[Text]:
+    """Read files, folders, wildcards, or `-` for the standard input; what cannot be read is listed on stderr.
+
+    Args:
+        files: What the user named.
+        without: Files that are no documents, even if they are in a folder of these.
+    """
     found, err = find(files), open_console(sys.stderr)
+    no_documents = {path.resolve() for path in without}
+    for path in list(found.files):
+        if path.resolve() in no_documents:
+            del found.files[path]
     if not found.files and found.unreadable:
         raise ConfigurationError("; ".join(found.unreadable))
     texts, problems, others = list[Text](), list(found.unreadable), 0

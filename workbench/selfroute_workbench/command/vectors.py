@@ -15,7 +15,7 @@ from chromadb.config import Settings
 from langchain_chroma import Chroma
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
-from langchain_core.runnables import Runnable
+from langchain_core.retrievers import BaseRetriever
 from typing_extensions import override
 
 from langchain_selfroute import StoredDocuments
@@ -59,7 +59,7 @@ class VectorLibrary(Library):
         return alone
 
     @override
-    def retriever(self, count: int) -> Runnable[str, list[Document]]:
+    def retriever(self, count: int) -> BaseRetriever:
         return self.store.as_retriever(search_kwargs=self.documents.search_kwargs(count))
 
     def missing(self) -> list[Document]:

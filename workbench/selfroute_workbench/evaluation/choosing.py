@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from selfroute.calls.options import Sections
 from selfroute.errors import ConfigurationError
-from selfroute_workbench.evaluation.looks import NAMES, Strategy
+from selfroute_workbench.evaluation.looks import NAMES, TRIED, Strategy
 from selfroute_workbench.evaluation.record import Record
-from selfroute_workbench.evaluation.replay import GRADED, WITH_SECTIONS, Rule
+from selfroute_workbench.evaluation.replay import Rule
 from selfroute_workbench.evaluation.statistics import FEWEST_DOCUMENTS, FEWEST_QUESTIONS, Floats, Units
-from selfroute_workbench.evaluation.trials import PUBLISHED, Evidence, Figures, Gain, Trial, counts_of, evidence_of
+from selfroute_workbench.evaluation.trials import USUAL, YOURS, Evidence, Figures, Gain, Trial, counts_of, evidence_of
 
+OptionsOf = Mapping[Strategy, Mapping[str, Any]]
+"""The options of each strategy, as plain JSON."""
 WORTH_OF_A_DOCUMENT = 0.05
 """Reading a document of mean length must raise the quality of that question by so much (5 points of 100) to pay."""
 _MOST_FOLDS = 50
@@ -27,12 +28,12 @@ _ROUNDING = 1e-9
 class Options(dict[str, Any]):
     """Options of a chain or an engine, as plain JSON: `SelfRouteChain.from_vectorstore(store, llm, **options)`.
 
-    `{}` is Self-Route as published, and `{"max_documents": 0}` reads no documents.
+    `{}` is the default setting.
 
     Attributes:
-        rule: The strategy that they follow.
+        rule: What follows them.
         figures: What it brings on documents that did not take part in the choice.
-        gains: How much better that is than each plain strategy.
+        gains: How much better that is than each strategy that was run.
         counts: How many questions and documents it rests on, in words.
         notes: Its limits, in sentences.
     """
@@ -46,45 +47,40 @@ class Options(dict[str, Any]):
     @property
     def lines(self) -> Sequence[str]:
         """What they bring and what limits the choice, in sentences."""
-        name = NAMES[self.rule.strategy]
         gains = (
             f"{gain} over {NAMES[other]}{'' if gain.is_distinguishable else ', no difference shown'}, for "
             f"{100 * gain.token_share:+.1f} % of the tokens."
             for other, gain in self.gains.items()
-            if other in ("rag", "self_route", "long_context")
+            if other in ("yours", "rag", "long_context")
         )
+        name = "" if self.rule.strategy == TRIED else f"{NAMES[self.rule.strategy]}: "
         return (
-            f"{name[0].upper()}{name[1:]}: {json.dumps(self)}",
+            f"{name}{json.dumps(self)}",
             f"On {self.counts}, each tested without its document: quality {self.figures}.",
             *gains,
             *self.notes,
         )
 
 
-def options_of(rule: Rule, sections: Sections) -> dict[str, Any]:
-    """Return the options of a chain or an engine that follows a rule, as plain JSON; not of the long context.
-
-    Args:
-        rule: The rule.
-        sections: The tokens of its sections, if it reads some.
-    """
-    if rule.strategy == "rag":
-        return {"max_documents": 0}
-    options: dict[str, Any] = {}
-    if rule.strategy in GRADED:
-        below = rule.doubt_below[0] if len(rule.doubt_below) == 1 else list(rule.doubt_below)
-        options |= {"answerability": "graded", "doubt_below": below, "stop_below": rule.stop_below}
-    if rule.strategy in WITH_SECTIONS:
-        options["sections"] = list(sections) if isinstance(sections, tuple) else sections
+def options_of(rule: Rule, given: OptionsOf) -> dict[str, Any]:
+    """Return the options of a chain or an engine that follows a rule, as plain JSON."""
+    options = dict(given.get(rule.strategy, {}))
+    if rule.strategy != TRIED:
+        return options
+    if not rule.documents:
+        options["max_documents"] = 0
+    for name in ("doubt_below", "stop_below"):
+        if (below := getattr(rule, name)) != getattr(USUAL[0], name):
+            options[name] = below[0] if len(set(below)) == 1 else list(below)
     return options
 
 
-def choose_options(evidence: Evidence, *, sections: Sections, token_share: float | None = None) -> Options:
-    """Choose the bounds of draft, sections and stop, whether sections are read, and whether to escalate at all.
+def choose_options(evidence: Evidence, given: OptionsOf, *, token_share: float | None = None) -> Options:
+    """Choose the bounds of draft, sections and stop, or another strategy that was run.
 
     Args:
         evidence: The questions.
-        sections: The tokens of the sections that were read.
+        given: The options of the strategies.
         token_share: As in `Evaluation.options`.
 
     Raises:
@@ -93,12 +89,11 @@ def choose_options(evidence: Evidence, *, sections: Sections, token_share: float
     if token_share is not None and not 0 < token_share <= 1:
         msg = f"token_share is a share of the long context's tokens, above 0 and at most 1; it is {token_share!r}"
         raise ConfigurationError(msg)
-    rule = choose(evidence, range(len(evidence.rows)), token_share=token_share)
+    rule = choose(evidence, range(len(evidence.cases)), token_share=token_share)
     trial, chosen = cross_validated(evidence, token_share=token_share)
-    plain = {strategy: evidence.trial(Rule.default(strategy)) for strategy in evidence.strategies}
-    options = Options(options_of(rule, sections))
+    options = Options(options_of(rule, given))
     options.rule, options.figures = rule, evidence.figures(trial)
-    options.gains = {strategy: evidence.gain(trial, over) for strategy, over in plain.items()}
+    options.gains = {name: evidence.gain(trial, evidence.trial(Rule(name))) for name in evidence.strategies}
     options.counts = counts_of(evidence)
     over_budget = () if token_share is None else _over_budget(evidence, rule, token_share)
     options.notes = (*over_budget, *_notes(evidence, chosen, rule))
@@ -108,16 +103,17 @@ def choose_options(evidence: Evidence, *, sections: Sections, token_share: float
 def options_for(evaluation: Record, token_share: float | None = None) -> Options:
     """Choose options by an evaluation; as `choose_options`."""
     evidence = evidence_of(evaluation, evaluation.questions)
-    return choose_options(evidence, sections=evaluation.sections, token_share=token_share)
+    return choose_options(evidence, evaluation.settings.get("options", {}), token_share=token_share)
 
 
 def advice_of(evaluation: Record) -> Options | None:
-    """Return the options that would do best; None where there are too few questions to choose by, or no model."""
+    """Return the options that would do better than yours; None if none would, or there are too few questions."""
     try:
         few = evidence_of(evaluation, evaluation.questions).few_questions
-        return None if few or not evaluation.settings.get("language_model", True) else options_for(evaluation)
+        options = None if few or not evaluation.settings.get("language_model", True) else options_for(evaluation)
     except ConfigurationError:
         return None
+    return None if options is None or options.rule == YOURS else options
 
 
 def _over_budget(evidence: Evidence, rule: Rule, token_share: float) -> Iterator[str]:
@@ -132,20 +128,17 @@ def _over_budget(evidence: Evidence, rule: Rule, token_share: float) -> Iterator
 def _notes(evidence: Evidence, chosen: Mapping[Rule, int], rule: Rule) -> Iterator[str]:
     """Yield what limits a choice."""
     if evidence.few_questions:
-        yield (
-            f"Fewer than {FEWEST_QUESTIONS} questions are too few for a choice: this is the published rule, unless it "
-            "does not fit the budget."
-        )
+        yield f"Fewer than {FEWEST_QUESTIONS} questions are too few for a choice: yours stay, unless over the budget."
     elif evidence.few_documents:
         yield (
-            f"Fewer than {FEWEST_DOCUMENTS} documents: this holds on these documents and says nothing about others. "
-            "The bounds were not tuned, and the published rule stays unless another one is clearly better."
+            f"Fewer than {FEWEST_DOCUMENTS} documents: this holds on these documents and says nothing about others; "
+            "bounds were not tuned."
         )
-    if not any(row.answerable is False for row in evidence.rows):
-        yield "No question is known to be unanswerable. If some of yours are, escalating pays less than it does here."
-    some = sum("graded" not in row.looks for row in evidence.rows)
-    if 0 < some < len(evidence.rows):
-        yield f"Graded answerability was not considered: {some:,} of the questions have no graded draft."
+    if not any(case.answerable is False for case in evidence.cases):
+        yield "No question is known to be unanswerable. If some of yours are, reading more pays less than it does here."
+    some = sum(TRIED not in case.looks for case in evidence.cases)
+    if 0 < some < len(evidence.cases):
+        yield f"Other bounds were not considered: they were not tried on {some:,} of the questions."
     if len(chosen) > 1:
         yield f"The choice is not stable: {chosen.get(rule, 0)} of {sum(chosen.values())} folds chose the same rule."
 
@@ -153,31 +146,30 @@ def _notes(evidence: Evidence, chosen: Mapping[Rule, int], rule: Rule) -> Iterat
 def choose(evidence: Evidence, among: Collection[int], *, token_share: float | None = None) -> Rule:
     """Choose a rule by some of the questions.
 
-    Of the rules with the default bounds the best one that fits the budget is taken. Other bounds replace it only if
-    they are better by two standard errors and fit the budget with one to spare, so that chance does not set them. Below
-    ten documents bounds are not tuned, and the published rule stays unless another is better by one standard error;
-    below 50 questions it stays in any case.
+    Yours stay unless something is better: first what was run, or the default bounds, by one standard error; then bounds
+    of their own, by two over that, and within the budget with one to spare, so that chance does not set them. Below ten
+    documents bounds are not tuned; below 50 questions yours stay in any case.
 
     Args:
         evidence: All questions; how many there are decides on how much is tried.
         among: The numbers of the questions to choose by.
         token_share: The budget, as a share of the long context's tokens, in which the highest quality is looked for.
-            None for the tokens of Self-Route as published, and then a rule must also be worth what it reads (see
-            `WORTH_OF_A_DOCUMENT`).
+            None for no budget, and then a rule must be worth what it reads (see `WORTH_OF_A_DOCUMENT`).
 
     Returns:
         The rule; the one with the fewest tokens if none fits the budget.
     """
     compared = _Sample(evidence, sorted(among), token_share)
-    fitting = [rule for rule in evidence.rules if rule == Rule.default(rule.strategy) and compared.fits(rule)]
+    fitting = [rule for rule in evidence.simple if compared.fits(rule)]
     if not fitting:
-        return min(evidence.rules, key=compared.share)
+        return min([*evidence.simple, *evidence.tuned], key=compared.share)
     simple = compared.best(fitting)
-    if not (evidence.few_questions or evidence.few_documents):
-        tuned = [rule for rule in evidence.rules if compared.is_better(rule, simple, by=_CLEARLY)]
-        return compared.best([rule for rule in tuned if compared.fits(rule, to_spare=1.0)] or [simple])
-    keep = evidence.few_questions or not compared.is_better(simple, PUBLISHED, by=_SLIGHTLY)
-    return PUBLISHED if keep and compared.fits(PUBLISHED) else simple
+    if YOURS in fitting and (evidence.few_questions or not compared.is_better(simple, YOURS, by=_SLIGHTLY)):
+        simple = YOURS
+    if evidence.few_questions or evidence.few_documents:
+        return simple
+    tuned = [rule for rule in evidence.tuned if compared.is_better(rule, simple, by=_CLEARLY)]
+    return compared.best([rule for rule in tuned if compared.fits(rule, to_spare=1.0)] or [simple])
 
 
 class _Sample:
@@ -185,18 +177,20 @@ class _Sample:
 
     def __init__(self, evidence: Evidence, among: Sequence[int], token_share: float | None) -> None:
         self._evidence, self._among = evidence, np.array(among, dtype=np.intp)
-        self._units = Units([evidence.rows[number].document for number in among])
+        self._units = Units([evidence.cases[number].document for number in among])
         whole = self._tokens(Rule("long_context"))
         self._whole = float(whole.sum()) or 1.0
         self._nets: dict[Rule, Floats] = {}
         self._worth = WORTH_OF_A_DOCUMENT if token_share is None else 0.0
-        self._budget = self._tokens(PUBLISHED) if token_share is None else token_share * whole
+        self._budget = None if token_share is None else token_share * whole
 
     def share(self, rule: Rule) -> float:
         return float(self._tokens(rule).sum()) / self._whole
 
     def fits(self, rule: Rule, *, to_spare: float = 0.0) -> bool:
         """Return whether a rule fits the budget, with some standard errors to spare."""
+        if self._budget is None:
+            return True
         over = self._tokens(rule) - self._budget
         spare = to_spare * self._units.standard_error(over) if to_spare else 0.0
         return float(over.mean()) + spare <= _ROUNDING * self._whole
@@ -229,11 +223,11 @@ def cross_validated(evidence: Evidence, *, token_share: float | None = None) -> 
     Returns:
         The trial, and how many folds chose each rule.
     """
-    values, tokens, dollars = (np.zeros(len(evidence.rows)) for _ in range(3))
+    values, tokens, dollars = (np.zeros(len(evidence.cases)) for _ in range(3))
     chosen = defaultdict[Rule, int](int)
     for tested in _folds(evidence.by_document):
         left_out = set(tested)
-        rest = [number for number in range(len(evidence.rows)) if number not in left_out]
+        rest = [number for number in range(len(evidence.cases)) if number not in left_out]
         rule = choose(evidence, rest or tested, token_share=token_share)
         chosen[rule] += 1
         trial = evidence.trial(rule)

@@ -1,4 +1,4 @@
-"""`evaluate`: asks the user's own chain or query engine each look once, and compares the strategies by replay."""
+"""`evaluate`: asks the user's own chain or query engine as it is, and beside it what else could be run."""
 
 from __future__ import annotations
 
@@ -12,24 +12,21 @@ from typing import Any, TypeVar, cast
 
 from selfroute.errors import ConfigurationError
 from selfroute.usage.prices import PricedModel
-from selfroute_workbench.evaluation import looking, runs
+from selfroute_workbench.evaluation import runs
 from selfroute_workbench.evaluation.judge import ModelJudge
 from selfroute_workbench.evaluation.looking import Pipeline
-from selfroute_workbench.evaluation.looks import STRATEGIES, Strategy
+from selfroute_workbench.evaluation.looks import TRIED, Strategy
 from selfroute_workbench.evaluation.questions import Question, load_questions, question_of
 from selfroute_workbench.evaluation.replies import Replies
 from selfroute_workbench.evaluation.results import Evaluation
 
 AnyPipeline = TypeVar("AnyPipeline", bound=Pipeline)
-COMPARED: tuple[Strategy, ...] = ("rag", "self_route", "sections", "long_context")
-"""The strategies that are compared unless others are asked for."""
 
 
 def evaluate(  # noqa: PLR0913 - what there is to choose
     pipeline: Any,
     questions: str | Path | Iterable[Question | Mapping[str, Any]],
     *,
-    strategies: Sequence[Strategy] = COMPARED,
     judge: Any = None,
     judge_priced_as: str | None = None,
     folder: str | Path | None = None,
@@ -38,17 +35,15 @@ def evaluate(  # noqa: PLR0913 - what there is to choose
     max_cost: Decimal | float | None = None,
     on_progress: Callable[[int], object] = lambda _: None,
 ) -> Evaluation:
-    """Ask a pipeline questions with known answers, once in each step, and compare the strategies.
+    """Ask a pipeline questions with known answers, as it is, and compare it with what else could be run.
 
-    A look is one step asked of one question: a draft, sections after a draft that may not be enough, the whole
-    documents. Where each strategy leads a question is then computed by the same flow that chains and engines follow, so
-    strategies and bounds are compared without asking again (`Evaluation.replay`, `Evaluation.options`).
+    `yours` is what was passed, exactly as it runs. Beside it: `rag`, its draft alone, in plain text, with a decline as
+    the final answer; `rag_20`, the same with 20 passages, where the retriever can find so many; `paper`, the paper's
+    rule (`selfroute.PAPER`); and `long_context`, all documents behind the passages at once. A reply that several share
+    is paid once.
 
-    The strategies are `rag`, the first step alone, with a decline as its final answer; `self_route`, which reads the
-    documents after every decline; `sections`, which reads sections of them in between; `graded` and `graded_sections`,
-    the same with the model's two numbers; and `long_context`, which reads the documents at once. Sections have the
-    pipeline's own size, or 4,000 tokens. The pipeline's policy and its `start` are left out, and documents are read
-    even if its own `max_documents` is 0.
+    With 50 questions or more, other bounds are tried, too: more is read at each doubt that some bound could have, so
+    that bounds are compared without asking again (`Evaluation.replay`, `Evaluation.options`).
 
     Example:
         ```python
@@ -70,7 +65,6 @@ def evaluate(  # noqa: PLR0913 - what there is to choose
             `SelfRouteQueryEngine`, or another `RetrieverQueryEngine` with a `SelfRouteSynthesizer`. It is not changed.
         questions: `Question`s, dicts with the keys of the JSONL, or the path of such a file (see `load_questions`).
             Documents that they name are not read: the pipeline has its own.
-        strategies: The strategies to compare. Graded ones take another draft of each question.
         judge: A model that says whether each answer says what the references say (`Look.judged`): a LangChain chat
             model or a LlamaIndex LLM, with any pipeline. True means the pipeline's model for whole documents, None
             means no judge: answers are scored by the questions' own metrics. One call for each question.
@@ -85,17 +79,11 @@ def evaluate(  # noqa: PLR0913 - what there is to choose
         on_progress: Called with 1 for each question that is done.
 
     Raises:
-        ConfigurationError: The pipeline is neither a chain nor an engine. A strategy is unknown, or your own prompt
-            asks for no numbers. There is a `folder`, but a model reports no name and there is no `name`. There is a
-            `max_cost`, but no known price (extra `prices`). The judge is not a model, or `judge_priced_as` is
-            given without one.
+        ConfigurationError: The pipeline is neither a chain nor an engine. There is a `folder`, but a model reports no
+            name and there is no `name`. There is a `max_cost`, but no known price (extra `prices`). The judge is not a
+            model, or `judge_priced_as` is given without one.
         InputError: A question is not as described.
     """
-    strategies = list(dict.fromkeys(strategies))
-    unknown = [one for one in strategies if one not in STRATEGIES]
-    if unknown or not strategies:
-        msg = f"strategies takes {', '.join(STRATEGIES)}; not {', '.join(unknown) or 'an empty list'}"
-        raise ConfigurationError(msg)
     asked = _questions(questions)
     if judge_priced_as is not None and (judge is None or judge is False):
         msg = "judge_priced_as needs a judge: pass judge=True, or a model"
@@ -106,7 +94,6 @@ def evaluate(  # noqa: PLR0913 - what there is to choose
         return ask_all(
             lambda _: evaluated,
             asked,
-            strategies,
             judge_of=partial(_judge_of, judge, name=name, priced_as=judge_priced_as),
             about={"pipeline": type(pipeline).__name__},
             concurrency=concurrency,
@@ -117,20 +104,27 @@ def evaluate(  # noqa: PLR0913 - what there is to choose
 def ask_all(  # noqa: PLR0913 - what there is to choose
     pipeline_of: Callable[[Question], AnyPipeline],
     questions: Sequence[Question],
-    strategies: Sequence[Strategy],
     *,
     judge_of: Callable[[AnyPipeline], ModelJudge | None] | None,
     about: Mapping[str, Any],
     concurrency: int,
     on_progress: Callable[[int], object],
 ) -> Evaluation:
-    """Ask questions, each by its pipeline, for the looks that strategies need; `about` is for the report."""
+    """Ask questions, each by its pipeline and as each strategy would; `about` is for the report."""
+    # Before anything is paid: numpy and scipy take seconds, and the end needs them.
+    from selfroute_workbench.evaluation.statistics import FEWEST_QUESTIONS  # noqa: PLC0415
+
     runs.check_keys(questions)
-    first, steps = pipeline_of(questions[0]), looking.steps_of(strategies)
-    looking.check(first, steps)
+    first = pipeline_of(questions[0])
+    first.check()
     judge = judge_of(first) if judge_of else None
-    found = runs.ask_looks(pipeline_of, questions, steps, judge=judge, concurrency=concurrency, on_progress=on_progress)
-    settings = {"strategies": list(strategies), **looking.settings_of(first, strategies), **about}
+    strategies = first.strategies
+    asked: list[Strategy] = [*strategies]
+    asked += [TRIED] if first.takes_bounds and len(questions) >= FEWEST_QUESTIONS else []
+    found = runs.ask_looks(pipeline_of, questions, asked, judge=judge, concurrency=concurrency, on_progress=on_progress)
+    settings = {"strategies": strategies, "options": {row: first.told(row) for row in asked}, **about}
+    if (model := first.models()["rag"]).name:
+        settings.setdefault("model", model.title)
     if judge:
         settings["judge"] = judge.settings
     return Evaluation(questions, found.looks, found.failures, settings, found.stopped)

@@ -27,6 +27,7 @@ from selfroute_workbench.evaluation.table import Table, printable
 from selfroute_workbench.evaluation.verdict import Verdict
 from selfroute_workbench.private import make_folder, open_file, write
 
+FILES = ("results.json", "results.csv", "report.html")
 _FORMULA = tuple("=+-@＝＋－＠\t\r")  # noqa: RUF001 - spreadsheets read the wide forms like the narrow ones
 
 

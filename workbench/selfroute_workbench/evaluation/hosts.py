@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 from selfroute.caching import ProviderCache
 from selfroute.calls.host import Host, Prompt
-from selfroute.effects import Route
+from selfroute.effects import ReadDocuments, Route
 from selfroute.usage.account import Tally
 from selfroute.usage.counts import StepUsage
 from selfroute.usage.prices import PricedModel, cost_of
@@ -23,6 +24,7 @@ class Used(NamedTuple):
     step: Route
     reply: Reply
     usage: StepUsage
+    rung: int
 
 
 class KeptTally(Tally):
@@ -55,7 +57,7 @@ class KeptHost:
         """Wrap a host."""
         self._host, self._kept, self._question, self._name = host, kept, question, name
         self.replies: list[Used] = []
-        self.cut = False
+        self.cut, self._rung = False, 0
 
     def __getattr__(self, name: str) -> Any:
         """Return what the framework's host has."""
@@ -65,6 +67,11 @@ class KeptHost:
         """Return a copy of a document with less text, and note that it was shortened."""
         self.cut = self.cut or bool(label.get("trimmed"))
         return self._host.with_text(document, text, **label)
+
+    def reading(self, effect: ReadDocuments) -> AbstractContextManager[list[Any]]:
+        """Read documents, and note for which reading of sections."""
+        self._rung = effect.rung
+        return self._host.reading(effect)
 
     def ask(
         self, step: Route, prompt: Prompt, tally: KeptTally, cache: ProviderCache | None
@@ -99,6 +106,6 @@ class KeptHost:
             price=lambda output: cost_of(priced_as or model, StepUsage(tokens, output)),
             question=self._question,
         )
-        self.replies.append(Used(step, reply, reply.usage(priced_as)))
+        self.replies.append(Used(step, reply, reply.usage(priced_as), self._rung if step == "sections" else 0))
         tally.take(reply)
         yield reply.text

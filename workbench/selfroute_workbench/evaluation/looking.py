@@ -1,11 +1,11 @@
-"""Ask a pipeline for the looks of one question: each step once, through the real chain or engine."""
+"""Ask a pipeline a question as each strategy would: through the real chain or engine, with replies that are kept."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial, reduce
-from operator import add
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import cached_property, partial
 from typing import Any
 
 from selfroute.answerability.gate import Gate
@@ -13,23 +13,23 @@ from selfroute.answerability.graded import GradedGate
 from selfroute.answerability.scores import numbers_of
 from selfroute.calls.host import Host
 from selfroute.calls.memory import Memory
-from selfroute.calls.settings import DOUBT_BELOW, STOP_BELOW, Bounds
+from selfroute.calls.options import DEFAULTS
 from selfroute.effects import Answer, Route
-from selfroute.policies.case import Case
+from selfroute.paper import PAPER
 from selfroute.usage.counts import FREE, Cost, StepUsage
 from selfroute.usage.prices import PricedModel, cost_of
 from selfroute.usage.tokens import LongContextEstimate
 from selfroute_workbench.evaluation.asker import Asker
 from selfroute_workbench.evaluation.hosts import KeptHost, Used
 from selfroute_workbench.evaluation.judge import ModelJudge
-from selfroute_workbench.evaluation.looks import MOST_DOUBT, SECTIONS, STEPS, Key, Look, Passage, Step, Strategy
-from selfroute_workbench.evaluation.replay import GRADED, WITH_SECTIONS, Rule
+from selfroute_workbench.evaluation.looks import MOST_DOUBT, STRATEGIES, TRIED, Key, Look, Passage, Strategy
 from selfroute_workbench.evaluation.replies import Replies
 
 Wrap = Callable[[Host[Any]], Any]
 """Wraps the host of a question."""
-_TOGETHER: tuple[tuple[Step, ...], ...] = (("rag", "sections"), ("graded", "graded_sections"), ("long_context",))
-_DEFAULTS = Bounds(DOUBT_BELOW, STOP_BELOW, sections_below=(DOUBT_BELOW,))
+WIDE = 20
+"""The passages of the draft that `rag_20` reads."""
+_STEERS = ("answerability", "sections", "max_documents", "doubt_below", "stop_below", "escalation", "start")
 
 
 class Pipeline(ABC):
@@ -44,18 +44,63 @@ class Pipeline(ABC):
     def ask(self, options: Mapping[str, Any], given: Any, wrap: Wrap) -> Answer:
         """Answer a question with other options, through a wrapped host."""
 
+    @cached_property
     @abstractmethod
-    def check_numbers(self, options: Mapping[str, Any]) -> None:
-        """Check that the first prompt asks for the two numbers that options need.
-
-        Raises:
-            ConfigurationError: It does not.
-        """
+    def wide(self) -> Pipeline | None:
+        """The same over a retriever that finds at least `WIDE` passages; None if it cannot be told to."""
 
     name_of: Callable[[Any], PricedModel]
     """Returns the name that a model reports."""
     asker_with: Callable[..., Asker]
     """Returns what sends prompts to a model and keeps its replies; the arguments are those of `Asker`."""
+
+    @property
+    def strategies(self) -> list[Strategy]:
+        """The strategies that can be compared with this pipeline."""
+        return [each for each in STRATEGIES if each != "rag_20" or self.wide]
+
+    @property
+    def takes_bounds(self) -> bool:
+        """Whether its replies begin with numbers, or would if it asked for them, so that bounds can be tried."""
+        settings = self.settings
+        return settings.bounds is not None or (settings.answerability == "text" and not self.has_own_prompt)
+
+    def options(self, row: Strategy) -> dict[str, Any]:
+        """Return the options that make another strategy of this pipeline; none for what it is itself.
+
+        A prompt of its own that asks for numbers is asked as it is, and they rule nothing.
+        """
+        if row == "yours":
+            return {}
+        settings = self.settings
+        plain: dict[str, Any] = {**PAPER, "escalation": None, "start": "rag", "doubt_below": None, "stop_below": None}
+        if settings.structured:
+            plain["answerability"] = "structured"
+        elif settings.answerability == "graded" and self.has_own_prompt:
+            plain |= {"answerability": "graded", "doubt_below": 0, "stop_below": 0}
+        of_row: Mapping[Strategy, dict[str, Any]] = {
+            "rag": {"max_documents": 0},
+            "rag_20": {"max_documents": 0, "draft_passages": WIDE},
+            "long_context": {"start": "long_context"},
+            TRIED: {
+                "answerability": "structured" if settings.structured else "graded",
+                "sections": settings.sections or DEFAULTS["sections"],
+                "max_documents": settings.most_compared,
+                "doubt_below": MOST_DOUBT,
+                "stop_below": 0,
+            },
+        }
+        return {**plain, **of_row.get(row, {})}
+
+    def told(self, row: Strategy) -> dict[str, Any]:
+        """Return what steers a strategy, as plain JSON: where it is not the default, and without tried bounds."""
+        options = {name: getattr(self.settings, name) for name in _STEERS} | self.options(row)
+        usual = {name: DEFAULTS.get(name) for name in options} | {"answerability": "graded"}
+        if row == "rag_20":
+            options["reach"] = WIDE
+        if row == TRIED:
+            options |= {"doubt_below": None, "stop_below": None}
+        return {name: _as_json(value) for name, value in options.items() if value != usual.get(name)}
 
     def models(self) -> Mapping[Route, PricedModel]:
         """Return the names by which the models of the steps are known."""
@@ -71,155 +116,81 @@ class Pipeline(ABC):
         llm, priced_as = self._models["long_context"], priced_as or self.priced()["long_context"]
         return ModelJudge(self.asker_with(llm, self.kept, name=self.name, priced_as=priced_as), title=title)
 
+    def check(self) -> None:
+        """Check, before anything is paid for, that this pipeline can be asked.
+
+        Raises:
+            ConfigurationError: Its replies are kept, and a model does not report its name; or there is a cap on the
+                cost, and no price of a model is known.
+        """
+        for step, model in self.models().items():
+            self.kept.identity(model, self.name, step=step)
+        for priced in self.priced().values():
+            self.kept.spending.check(partial(_price, priced))
+
     def _trial_memory(self) -> Memory:
         """Return the memory of one call: it learns nothing, so that no estimate depends on earlier questions."""
         return Memory(self.name_of, estimate=LongContextEstimate(calibrates=False), said=self._memory.said)
 
 
-def steps_of(strategies: Iterable[Strategy]) -> tuple[Step, ...]:
-    """Return the looks that strategies need, in the order in which they are asked."""
-    needed = {step for strategy in strategies for step in Rule(strategy).steps()}
-    return tuple(step for step in STEPS if step in needed)
-
-
-def check(pipeline: Pipeline, steps: Sequence[Step]) -> None:
-    """Check, before anything is paid for, that a pipeline can be asked for these looks.
-
-    Raises:
-        ConfigurationError: Its replies are kept, and a model does not report its name; there is a cap on the cost, and
-            no price of a model is known; or its own first prompt does not ask for two numbers.
-    """
-    for step, model in pipeline.models().items():
-        pipeline.kept.identity(model, pipeline.name, step=step)
-    for priced in pipeline.priced().values():
-        pipeline.kept.spending.check(partial(_price, priced))
-    if "graded" in steps:
-        pipeline.check_numbers(_options(pipeline, ("graded",)))
+def _as_json(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return list(value)
+    return value if value is None or isinstance(value, str | int | dict) else str(value)
 
 
 def _price(model: PricedModel, output: int) -> Cost:
     return cost_of(model, StepUsage(1, output))
 
 
-def together(steps: Iterable[Step]) -> Iterator[tuple[Step, ...]]:
-    """Yield the steps that one call asks for: a draft with the sections after it, or the documents."""
-    wanted = set(steps)
-    for some in _TOGETHER:
-        if asked := tuple(step for step in some if step in wanted):
-            yield asked
-
-
-def look(pipeline: Pipeline, key: Key, given: Any, steps: tuple[Step, ...]) -> list[Look]:
-    """Ask for looks at one question, in one call; they are not scored yet.
-
-    Sections are asked for after every draft that some bound could doubt.
-    """
-    options, hosts = _options(pipeline, steps), list[KeptHost]()
+def look(pipeline: Pipeline, key: Key, given: Any, row: Strategy) -> list[Look]:
+    """Ask a question as a strategy would; return the steps that it took, which are not scored yet."""
+    hosts = list[KeptHost]()
 
     def wrap(host: Host[Any]) -> KeptHost:
         hosts.append(KeptHost(host, pipeline.kept, question=key, name=pipeline.name))
         return hosts[-1]
 
-    answer = pipeline.ask(options, given, wrap)
+    asked = pipeline.wide if row == "rag_20" and pipeline.wide else pipeline
+    answer = asked.ask(pipeline.options(row), given, wrap)
     host = hosts[-1]  # the last attempt, if there were several
-    made = partial(Look, dataset=key[0], id=key[1], score=0.0)
-    if steps == ("long_context",):
-        declined, paid = not answer.answerable, _paid(host.replies)
-        return [made(step="long_context", answer=answer.text, declined=declined, cut=host.cut, **paid)]
-    numbered, said = options["doubt_below"] is not None, partial(_said, refusal=pipeline.settings.refusal)
-    drafts = [used for used in host.replies if used.step == "rag"][-1:]
-    sections = [used for used in host.replies if used.step == "sections"]
-    return [
-        made(step=steps[0], passages=_passages(host, answer), **said(drafts, numbers=2 * numbered)),
-        *(made(step=steps[-1], rung=rung, **said([used], numbers=int(numbered))) for rung, used in enumerate(sections)),
-    ]
+    made = partial(Look, dataset=key[0], id=key[1], strategy=row, score=0.0)
+    looks = [made(step=used.step, rung=used.rung, **_said(host, used)) for used in host.replies]
+    end: dict[str, Any] = {"answer": answer.text, "declined": not answer.answerable, "cut": host.cut}
+    if looks:
+        looks[-1] = replace(looks[-1], **end)
+    if not looks or (row == TRIED and looks[0].step != "rag"):  # nothing was found to draft from
+        unasked = made(step="rag", answer="", declined=True, **_paid(StepUsage(0, 0, cost=FREE)))
+        looks.insert(0, unasked if looks else replace(unasked, step=answer.route, **end))
+    if looks[0].step == "rag":
+        looks[0] = replace(looks[0], passages=tuple(_passages(host, answer)))
+    return looks
 
 
-def _options(pipeline: Pipeline, steps: Sequence[Step]) -> dict[str, Any]:
-    """Return the options with which a chain or engine takes some steps, and no others.
-
-    Policies and other first steps are left out, and documents may be read even if the pipeline itself reads none. Its
-    own sections hold, if it has any.
-    """
-    settings = pipeline.settings
-    how = "structured" if settings.structured else "text"
-    options: dict[str, Any] = {
-        "escalation": None,
-        "start": "rag",
-        "sections": None,
-        "max_documents": settings.most_compared,
-        "answerability": how,
-        "doubt_below": None,
-        "stop_below": None,
-    }
-    if steps == ("long_context",):
-        return {**options, "start": "long_context"}
-    if steps[-1] in WITH_SECTIONS:
-        options |= {"sections": settings.sections or SECTIONS, "escalation": _is_sections}
-    else:
-        options["max_documents"] = 0
-    if steps[0] in GRADED:
-        how = "structured" if settings.structured else "graded"
-        return {**options, "answerability": how, "doubt_below": MOST_DOUBT, "stop_below": 0}
-    if settings.answerability == "graded" and pipeline.has_own_prompt:  # it asks for numbers, whatever the strategy
-        return {**options, "answerability": "graded", "doubt_below": 0, "stop_below": 0}
-    return options
+def _passages(host: KeptHost, answer: Answer) -> Iterator[Passage]:
+    """Yield the passages that the draft read."""
+    for one in answer.passages:
+        score = getattr(one, "score", None) or host.place_of(one).metadata.get("score")
+        yield Passage(host.text_of(one), score if isinstance(score, float) else None)
 
 
-def _is_sections(case: Case) -> bool:
-    return case.step == "sections"
+def _paid(usage: StepUsage, seconds: float = 0.0) -> dict[str, Any]:
+    """Return what a reply took, as fields of a look."""
+    tokens = {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
+    return {**tokens, "cost": usage.cost.as_text(), "seconds": seconds}
 
 
-def settings_of(pipeline: Pipeline, strategies: Sequence[Strategy]) -> dict[str, Any]:
-    """Return what strategies are tried with, for the report."""
-    settings, about = pipeline.settings, dict[str, Any]()
-    bounds, model = settings.bounds or _DEFAULTS, pipeline.models()["rag"]
-    if model.name:
-        about["model"] = model.title
-    if set(GRADED) & set(strategies):
-        about["doubt_below"] = [bounds.doubt_below, *bounds.sections_below]
-        about["stop_below"] = bounds.stop_below
-    if set(WITH_SECTIONS) & set(strategies):
-        about["sections"] = settings.sections or SECTIONS
-    return about
-
-
-def _passages(host: KeptHost, answer: Answer) -> tuple[Passage, ...]:
-    """Return the passages that the draft read."""
-    scores = [getattr(one, "score", None) or host.place_of(one).metadata.get("score") for one in answer.passages]
-    return tuple(
-        Passage(host.text_of(one), score if isinstance(score, float) else None)
-        for one, score in zip(answer.passages, scores, strict=True)
-    )
-
-
-def _paid(replies: Sequence[Used]) -> dict[str, Any]:
-    """Return what replies took, as fields of a look."""
-    usage = reduce(add, [used.usage for used in replies]) if replies else StepUsage(0, 0, cost=FREE)
-    return {
-        "input_tokens": usage.input_tokens,
-        "output_tokens": usage.output_tokens,
-        "cost": usage.cost.as_text(),
-        "seconds": sum(used.reply.seconds for used in replies),
-    }
-
-
-def _said(replies: Sequence[Used], *, numbers: int, refusal: str) -> dict[str, Any]:
+def _said(host: KeptHost, used: Used) -> dict[str, Any]:
     """Judge a reply without any bounds; return what it says, as fields of a look."""
-    if not replies:
-        return {"answer": "", "declined": True, **_paid(())}
-    reply = replies[0].reply
+    reply, refusal, paid = used.reply, host.settings.refusal, _paid(used.usage, used.reply.seconds)
+    asks = host.settings.bounds is not None and used.step != "long_context"
+    numbers = (1 if used.step == "sections" else 2) if asks else 0
     gate = GradedGate(refusal, numbers=numbers) if numbers else Gate(refusal)
     shown = gate.feed(reply.text) + gate.end(reply.ending.kind)
     verdict = gate.verdict
     if verdict is None:
-        return {"answer": reply.text, "declined": True, **_paid(replies)}
+        return {"answer": reply.text, "declined": True, **paid}
     if verdict.declined:  # in its own words
         shown = numbers_of(reply.text, numbers)[1] if numbers else reply.text
-    return {
-        "answer": shown,
-        "declined": verdict.declined,
-        "prospect": verdict.prospect,
-        "confidence": verdict.confidence,
-        **_paid(replies),
-    }
+    said = {"declined": verdict.declined, "prospect": verdict.prospect, "confidence": verdict.confidence}
+    return {"answer": shown, **said, **paid}

@@ -1,7 +1,6 @@
-"""Looks: what the model replied in each step to each question, and the results that strategies make of them.
+"""Looks: what the model replied to each question, step by step, and the results that they come to.
 
-A look is one step asked of one question. Each is asked once, whatever strategies are compared; where a strategy leads a
-question is then computed by `selfroute_workbench.evaluation.replay`.
+A look is one step that a strategy took at one question. A reply is paid once, whatever strategies took it.
 """
 
 from __future__ import annotations
@@ -18,26 +17,22 @@ from selfroute.usage.counts import Cost, StepUsage, Usage
 
 Key = tuple[str, str]
 """A question's data set and its id in there, as in `Question.key`."""
-Step = Literal["rag", "graded", "sections", "graded_sections", "long_context"]
-STEPS: tuple[Step, ...] = ("rag", "graded", "sections", "graded_sections", "long_context")
-Strategy = Literal["rag", "self_route", "sections", "graded", "graded_sections", "long_context"]
-STRATEGIES: tuple[Strategy, ...] = ("rag", "self_route", "sections", "graded", "graded_sections", "long_context")
-_SENTENCE = (
-    "RAG, Self-Route, Self-Route with sections, graded Self-Route, graded Self-Route with sections, the long context"
-)
-NAMES: Mapping[Strategy, str] = dict(zip(STRATEGIES, _SENTENCE.split(", "), strict=True))
+Strategy = Literal["yours", "rag", "rag_20", "paper", "long_context", "tried"]
+STRATEGIES: tuple[Strategy, ...] = ("yours", "rag", "rag_20", "paper", "long_context")
+"""What was passed as it runs; the draft alone, of as many passages as its own, and of 20; the paper's rule; and all
+documents behind the passages at once."""
+TRIED: Strategy = "tried"
+"""Reads on at each doubt that some bound could have: what other bounds would have answered is computed from it."""
+_NAMES = ("yours", "RAG", "RAG with 20 passages", "the paper's rule", "the long context")
+NAMES: Mapping[Strategy, str] = dict(zip(STRATEGIES, _NAMES, strict=True))
 """The strategies in a sentence."""
-_TABLE = "RAG, Self-Route, Self-Route + sections, graded, graded + sections, long context"
-TITLES: Mapping[str, str] = dict(zip(STRATEGIES, _TABLE.split(", "), strict=True))
+_TITLES = ("yours", "RAG", "RAG, 20 passages", "the paper's rule", "long context", "other bounds", "the judge")
+TITLES: Mapping[str, str] = dict(zip((*STRATEGIES, TRIED, "judge"), _TITLES, strict=True))
 """The strategies in a table or a chart."""
-ROUTES: Mapping[Step, Route] = dict(zip(STEPS, ("rag", "rag", "sections", "sections", "long_context"), strict=True))
-"""The step as answers name it."""
 Measure = Literal["judged", "score"]
 """`"judged"` is `Look.judged`, `"score"` the questions' own metrics."""
 MOST_DOUBT = 90
-"""The highest bound of the confidence that can be replayed: sections are asked after each draft below it."""
-SECTIONS = 4_000
-"""The tokens of sections that are tried, unless the pipeline has its own."""
+"""The highest bound of the confidence that can be replayed: more is read after each reply below it."""
 _UNPRICED = Cost(None, "no price was known")
 
 
@@ -74,14 +69,13 @@ class OfQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look(OfQuestion):
-    """What the model replied in one step to one question.
+    """What the model replied in one step that a strategy took at one question.
 
     Attributes:
         dataset: The question's data set.
         id: The question's id in the data set.
-        step: `"rag"` is the plain draft, `"graded"` the draft with its two numbers, read to its end; `"sections"` and
-            `"graded_sections"` are the replies to sections after such a draft; `"long_context"` is the reply to whole
-            documents.
+        strategy: The strategy; `"tried"` reads on at each doubt that some bound could have.
+        step: `"rag"` is the draft, `"sections"` a reply to sections, `"long_context"` one to whole documents.
         rung: Which reading of sections it is, from 0.
         answer: The reply, without its numbers; a decline in the model's own words.
         declined: Whether it declines.
@@ -100,7 +94,8 @@ class Look(OfQuestion):
             wrong if it has one, and any other answer to a question without one is wrong.
     """
 
-    step: Step
+    strategy: Strategy
+    step: Route
     rung: int = 0
     answer: str
     declined: bool
@@ -116,11 +111,6 @@ class Look(OfQuestion):
     judged: float | None = None
     judged_by: Literal["model", "rule"] | None = None
 
-    @property
-    def route(self) -> Route:
-        """The step as answers name it."""
-        return ROUTES[self.step]
-
     def value(self, measure: Measure) -> float | None:
         """Return how good it is, from 0 to 1; None if it was not judged."""
         return self.judged if measure == "judged" else self.score
@@ -132,11 +122,11 @@ class Look(OfQuestion):
         return StepUsage(self.input_tokens, self.output_tokens, cost=cost)
 
 
-def by_question(looks: Iterable[Look]) -> Mapping[Key, Mapping[Step, Sequence[Look]]]:
-    """Return the looks at each question, by step; those at sections in the order of their readings."""
-    found: dict[Key, dict[Step, list[Look]]] = {}
+def by_question(looks: Iterable[Look]) -> Mapping[Key, Mapping[Strategy, Sequence[Look]]]:
+    """Return the looks at each question, by strategy, in the order in which they were taken."""
+    found: dict[Key, dict[Strategy, list[Look]]] = {}
     for look in looks:
-        found.setdefault(look.key, {}).setdefault(look.step, []).append(look)
+        found.setdefault(look.key, {}).setdefault(look.strategy, []).append(look)
     return found
 
 
@@ -165,7 +155,7 @@ class Result:
     @property
     def route(self) -> Route:
         """The step that answered."""
-        return self.shown.route
+        return self.shown.step
 
     @property
     def answer(self) -> str:
@@ -195,7 +185,7 @@ class Result:
     @property
     def usage(self) -> Usage:
         """The tokens and the cost of all steps that ran."""
-        return reduce(add, (Usage.of(look.route, look.usage) for look in self.paid))
+        return reduce(add, (Usage.of(look.step, look.usage) for look in self.paid))
 
     @property
     def input_tokens(self) -> int:
@@ -220,14 +210,14 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Failure(OfQuestion):
-    """A step that could not be finished for a question.
+    """A strategy that could not be finished for a question.
 
     Attributes:
         dataset: The question's data set.
         id: The question's id in the data set.
-        step: The step; `"judge"` if the answers were to be judged.
+        strategy: The strategy; `"judge"` if the answers were to be judged.
         error: The error, in one line and without keys.
     """
 
-    step: Step | Literal["judge"]
+    strategy: Strategy | Literal["judge"]
     error: str

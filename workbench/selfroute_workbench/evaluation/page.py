@@ -15,12 +15,13 @@ from typing import Any
 
 from selfroute import __version__
 from selfroute.usage.ledger_text import STEP_NAMES, dollars
-from selfroute_workbench.evaluation.looks import TITLES, Failure, Look, Result
+from selfroute_workbench.evaluation.looks import TITLES, Failure, Look, Passage, Result
 from selfroute_workbench.evaluation.questions import Question, choice_lines
 from selfroute_workbench.evaluation.record import Record
 from selfroute_workbench.evaluation.table import CONTROL, Table, as_text, is_figures
 from selfroute_workbench.evaluation.verdict import Verdict
 
+BETTER = "Options that would do better than yours"
 _LONGEST = 3_000  # characters of a text; the middle of a longer one is left out
 _INVISIBLE = dict.fromkeys(CONTROL, "\N{REPLACEMENT CHARACTER}")
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _BOTTOM = 640, 300, 44, 150, 34
@@ -80,7 +81,7 @@ def page_of(evaluation: Record, *, verdict: Verdict, advice: Sequence[str], tabl
         _tag("h1", "Evaluation of Self-Route"),
         _tag("div", *(_tag("p", line) for line in verdict.lines), class_="verdict"),
         *([_tag("p", f"The run ended early: {evaluation.stopped}.")] if evaluation.stopped else []),
-        *([_tag("h2", "The options that do best on these questions")] if advice else []),
+        *([_tag("h2", BETTER)] if advice else []),
         *(_tag("p", each) for each in advice),
         *_chart(verdict),
         _tag("h2", "How sure is this?"),
@@ -152,16 +153,16 @@ def _question(question: Question, results: Sequence[Result], failures: Sequence[
         )
         cells = (_tag("td", TITLES[each.strategy]), _tag("td", STEP_NAMES[each.route]), _tag("td", _answer(each.shown)))
         rows.append(_tag("tr", *cells, *(_tag("td", figure, class_="figure") for figure in figures)))
-    drafts = {look.step: look for each in results for look in each.paid}
+    drafts = {tuple(look.passages): each.strategy for each in reversed(results) for look in each.paid if look.passages}
     return _tag(
         "details",
         _tag("summary", _shortened(question.question), *([_tag("b", " failed")] if failures else [])),
         _tag("p", about, class_="faint"),
         *([_text(choice_lines(question.choices))] if question.choices else []),
         _tag("p", "Reference: ", _shortened(" | ".join(question.answers) or "it has no answer")),
-        *(_tag("p", f"Failed, {each.step}: {each.error}") for each in failures),
+        *(_tag("p", f"Failed, {TITLES[each.strategy]}: {each.error}") for each in failures),
         _tag("div", _tag("table", _tag("tr", *(_tag("th", name) for name in names)), *rows), class_="scroll"),
-        *(_passages(look) for look in drafts.values() if look.passages),
+        *(_passages(passages, TITLES[name]) for passages, name in reversed(drafts.items())),
     )
 
 
@@ -172,11 +173,9 @@ def _answer(look: Look) -> _Html:
     return _tag("div", _text(look.answer), _tag("span", marks, class_="faint"))
 
 
-def _passages(look: Look) -> _Html:
-    shown = (_tag("li", _text(passage.text)) for passage in look.passages)
-    return _tag(
-        "details", _tag("summary", f"{len(look.passages)} passages of the draft ({look.step})"), _tag("ol", *shown)
-    )
+def _passages(passages: Sequence[Passage], name: str) -> _Html:
+    shown = (_tag("li", _text(passage.text)) for passage in passages)
+    return _tag("details", _tag("summary", f"{len(passages)} passages of the draft ({name})"), _tag("ol", *shown))
 
 
 def _chart(verdict: Verdict) -> Iterator[_Html]:

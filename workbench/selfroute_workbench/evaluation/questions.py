@@ -31,7 +31,7 @@ class Question(OfQuestion):
             question without an answer in its document.
         metric: The name of its metric: a key of `metrics.METRICS`.
         choices: The options of a multiple-choice question, in order (A, B, ...).
-        document: The document's text; None if the pipeline that is evaluated has its own documents.
+        document: The text of the document that it is about; None if it does not say. A pipeline reads its own.
         kind: What it needs, such as "steps", for a table; None if it is not said.
         source: What its document is, such as "minutes"; None if it is not said.
     """
@@ -46,8 +46,9 @@ class Question(OfQuestion):
 
     @property
     def document_id(self) -> str:
-        """A digest of the document's text."""
-        return hashlib.sha256((self.document or "").encode(errors="surrogatepass")).hexdigest()[:16]
+        """A digest of the document's text; without one it is the question's own, which then counts by itself."""
+        text = "\0".join(self.key) if self.document is None else self.document
+        return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
 
 
 def load_questions(path: str | Path) -> list[Question]:
@@ -60,8 +61,8 @@ def load_questions(path: str | Path) -> list[Question]:
     * `answers`: the reference answers, a list of strings or one string; `[]` if the document has no answer. For a
       multiple-choice question, the right option or its letter.
     * `document`: the document's text, more than one short line. Or `document_file`: the path of a file that
-      `selfroute ask` reads, such as a PDF or a text in UTF-8, relative to the JSONL.
-      Neither if the pipeline that is evaluated has its own documents.
+      `selfroute ask` reads, such as a PDF or a text in UTF-8, relative to the JSONL. It may be left out if what is
+      evaluated has its own documents; intervals are better if it is there.
     * `choices`: the options of a multiple-choice question, four at most.
     * `id`: the question's id; the number of the line by default.
     * `dataset`: the data set that it belongs to; by default the file's name without its suffix.

@@ -1,12 +1,11 @@
-"""Lead questions through the flow by what the model replied: which steps does a strategy pay for, and which is shown?
+"""Lead questions through the flow by what the model replied: which steps do some bounds pay for, and which is shown?
 
-Nothing is asked. The flow is the product's own (`selfroute.flow`), so a strategy replayed ends where a chain with its
-options ends.
+Nothing is asked. The flow is the product's own (`selfroute.flow`), so bounds replayed end where a chain with them ends.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
@@ -16,10 +15,8 @@ from selfroute.calls.drivers import advance
 from selfroute.calls.settings import DOUBT_BELOW, STOP_BELOW
 from selfroute.effects import Answer, Decide, Decided, Generate, ReadDocuments, Reply, Retrieve, Route
 from selfroute.flow import self_route
-from selfroute_workbench.evaluation.looks import ROUTES, Look, Step, Strategy
+from selfroute_workbench.evaluation.looks import TRIED, Look, Strategy
 
-GRADED: tuple[Strategy, ...] = ("graded", "graded_sections")
-WITH_SECTIONS: tuple[Strategy, ...] = ("sections", "graded_sections")
 Signal = Literal["answered", "doubt", "declined", "hopeless"]
 """What a reply says of itself; a hopeless one declines, and says that the whole text would not help."""
 _VERDICTS: Mapping[Signal, Verdict] = {
@@ -32,56 +29,52 @@ _VERDICTS: Mapping[Signal, Verdict] = {
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A strategy with its bounds.
+    """A strategy as it ran, or other bounds, replayed.
 
     Attributes:
-        strategy: `"rag"` never goes on; `"self_route"` reads the documents after a decline; `"sections"` reads sections
-            of them in between; `"graded"` and `"graded_sections"` are the same with the model's numbers;
-            `"long_context"` reads the whole documents at once.
+        strategy: The strategy; `"tried"` stands for the bounds below.
         doubt_below: The confidence below which a draft is in doubt, and then one for each reading of sections; the last
-            one holds for those that come after. Graded strategies only.
-        stop_below: A draft that declines with a lower prospect ends there. Graded strategies only.
+            one holds for those that come after.
+        stop_below: A draft that declines with a lower prospect ends there; and so does a reading of sections.
+        documents: Whether whole documents are read.
     """
 
-    strategy: Strategy
-    doubt_below: tuple[int, ...] = (0,)
-    stop_below: int = 0
+    strategy: Strategy = TRIED
+    doubt_below: tuple[int, ...] = DOUBT_BELOW
+    stop_below: tuple[int, int] = STOP_BELOW
+    documents: bool = True
 
-    @classmethod
-    def default(cls, strategy: Strategy) -> Rule:
-        """Return a strategy with the bounds that chains and engines have by default."""
-        return cls(strategy, (DOUBT_BELOW,), STOP_BELOW) if strategy in GRADED else cls(strategy)
+    def follow(self, looks: Mapping[Strategy, Sequence[Look]], rungs: int) -> tuple[Look, ...] | None:
+        """Return the looks that this rule pays for, in order; the last one is shown. None if one was not tried.
 
-    def steps(self, rungs: int = 1) -> tuple[Step, ...]:
-        """Return the steps of this rule, the cheapest first."""
-        if self.strategy == "long_context":
-            return ("long_context",)
-        draft: Step = "graded" if self.strategy in GRADED else "rag"
-        if self.strategy == "rag":
-            return (draft,)
-        sections: Step = "graded_sections" if self.strategy in GRADED else "sections"
-        return (draft, *[sections] * (rungs if self.strategy in WITH_SECTIONS else 0), "long_context")
-
-    def follow(self, looks: Mapping[Step, Sequence[Look]]) -> tuple[Look, ...] | None:
-        """Return the looks that this rule pays for, in order; the last one is shown.
-
-        Sections that were not asked for are passed over, as where they would save little.
+        Args:
+            looks: Those at one question.
+            rungs: How many readings of sections there are. Those that were passed over as too large would have been
+                read if no documents were to follow.
         """
-        sections = looks.get("graded_sections" if self.strategy in GRADED else "sections", ())
-        steps = self.steps(max(1, len(sections)))
-        found = [_look_at(looks, step, steps[:at].count(step)) for at, step in enumerate(steps)]
-        signals = tuple(self._signal(look, at) for at, look in enumerate(found))
-        asked = climb(tuple(ROUTES[step] for step in steps), signals)
-        if asked is None:
+        found = looks.get(self.strategy, ())
+        if self.strategy != TRIED or not found:
+            return tuple(found) or None
+        readings = sum(look.step == "sections" for look in found) and max(look.rung for look in found) + 1
+        places: list[tuple[Route, int]] = [("rag", 0), *(("sections", rung) for rung in range(readings))]
+        places += [("long_context", 0)] if self.documents else []
+        at = {(look.step, look.rung): look for look in found}
+        signals = tuple(self._signal(at[place]) if place in at else None for place in places)
+        asked = climb(tuple(step for step, _ in places), signals)
+        if not self.documents and len(asked) <= rungs and signals[asked[-1]] in ("doubt", "declined"):
             return None
-        return tuple(look for at in asked if (look := found[at]) is not None)
+        return tuple(at[places[each]] for each in asked)
 
-    def _signal(self, look: Any, at: int) -> Signal | None:
-        if look is None:
-            return None
-        if self.strategy not in GRADED:
+    def _signal(self, look: Look) -> Signal:
+        if look.step == "long_context":
             return signal_of(look)
-        return signal_of(look, self.doubt_below[: at + 1][-1], self.stop_below if at == 0 else 0)
+        at = look.rung + 1 if look.step == "sections" else 0
+        return signal_of(look, self.doubt_below[: at + 1][-1], self.stop_below[min(at, 1)])
+
+
+def rungs_in(looks: Iterable[Look]) -> int:
+    """Return how many readings of sections were tried."""
+    return max((look.rung + 1 for look in looks if look.step == "sections"), default=0)
 
 
 def signal_of(look: Any, doubt_below: int = 0, stop_below: int = 0) -> Signal:
@@ -91,13 +84,9 @@ def signal_of(look: Any, doubt_below: int = 0, stop_below: int = 0) -> Signal:
     return "doubt" if look.confidence is not None and look.confidence < doubt_below else "answered"
 
 
-def _look_at(looks: Mapping[Step, Sequence[Look]], step: Step, rung: int) -> Look | None:
-    return next(iter(looks.get(step, ())[rung : rung + 1]), None)
-
-
 @cache
-def climb(ladder: tuple[Route, ...], signals: tuple[Signal | None, ...]) -> tuple[int, ...] | None:
-    """Return which steps the flow asks, by their places; the last one is shown. None if one of them has no reply."""
+def climb(ladder: tuple[Route, ...], signals: tuple[Signal | None, ...]) -> tuple[int, ...]:
+    """Return which steps the flow asks, by their places; the last one is shown. None stands for what is passed over."""
     flow = self_route("", ladder)
     asked: list[int] = []
     result: Any = None
@@ -106,15 +95,12 @@ def climb(ladder: tuple[Route, ...], signals: tuple[Signal | None, ...]) -> tupl
             result = (0,)
         elif isinstance(effect, ReadDocuments):
             at = ladder.index(effect.step) + effect.rung
-            result = () if signals[at] is None else (at,)
+            result = (at,) if signals[at] else () if effect.step == "sections" else None
         elif isinstance(effect, Decide):
             result = Decided(effect.route, effect.decision)
         elif isinstance(effect, Generate):
             at = effect.context[0]
-            signal = signals[at]
-            if signal is None:
-                return None
             if not effect.resumed:
                 asked.append(at)
-            result = Reply("an answer", _VERDICTS["answered" if effect.resumed else signal])
-    return tuple(asked) if effect.context else None
+            result = Reply("an answer", _VERDICTS["answered" if effect.resumed else signals[at] or "declined"])
+    return tuple(asked)

@@ -25,28 +25,31 @@ class Evaluation(Record):
         questions: The questions that were asked.
         looks: What the model replied to each of them in each step.
         failures: The steps that could not be finished; they are not scored.
-        settings: What was run, as plain JSON: the strategies, their bounds, the model and so on, but no key.
+        settings: What was run, as plain JSON: the strategies, their options, the model and so on, but no key.
         stopped: Why it ended before all questions were asked; None if all were asked.
     """
 
     def verdict(self) -> Verdict:
-        """Return what to do, in one sentence with its certainty; it needs the strategies `rag` and `long_context`."""
+        """Return what yours costs and brings beside the others, and what to take, with its certainty."""
         from selfroute_workbench.evaluation.verdict import verdict
 
         return verdict(self)
 
     @cached_property
     def advice(self) -> Options | None:
-        """The options that would do best, as `options` chooses them; None with fewer than 50 questions to choose by."""
+        """The options that would do better than yours, as `options` chooses them.
+
+        None if none would, or there are fewer than 50 questions to choose by.
+        """
         from selfroute_workbench.evaluation.choosing import advice_of
 
         return advice_of(self)
 
     def options(self, token_share: float | None = None) -> Options:
-        """Choose options: both bounds, whether sections are read, and whether to escalate at all.
+        """Choose options: the bounds of draft and sections, whether whole documents are read, or another strategy.
 
         The choice is made by judged correctness, if there was a judge. Its figures are cross-validated by document.
-        Bounds need the strategy `graded`, and sections need `sections` or `graded_sections`.
+        Yours stay unless others are better.
 
         Example:
             ```python
@@ -59,20 +62,19 @@ class Evaluation(Record):
             chain = SelfRouteChain(retriever=retriever, llm=llm, documents=["Ms Okafor chaired the meeting."])
             result = evaluate(chain, [{"question": "Who chaired the meeting?", "answers": ["Ms Okafor"]}])
             options = result.options(token_share=0.3)
-            print(options, options.gains["self_route"])  # SelfRouteChain.from_vectorstore(store, llm, **options)
+            print(options, options.gains["yours"])  # SelfRouteChain.from_vectorstore(store, llm, **options)
             ```
 
         Args:
             token_share: The tokens that may be used, as a share of the long context's, above 0 and at most 1. The
-                highest quality within it is chosen. None allows as many as Self-Route as published; a document is then
-                read only if that is worth 5 points of 100 on its question.
+                highest quality within it is chosen. None sets no limit; a document is then read only if that is worth
+                5 points of 100 on its question.
 
         Returns:
             The options, a dict of plain JSON, with the figures behind them as attributes.
 
         Raises:
-            ConfigurationError: No question has both a plain draft and a reply to the documents, or a value is not
-                valid.
+            ConfigurationError: No question was finished by every strategy, or a value is not valid.
         """
         from selfroute_workbench.evaluation.choosing import options_for
 

@@ -15,8 +15,8 @@ from typing import Any, Literal
 from selfroute.error_text import one_line
 from selfroute.errors import ConfigurationError, InputError
 from selfroute_workbench.evaluation.judge import ModelJudge
-from selfroute_workbench.evaluation.looking import Pipeline, look, together
-from selfroute_workbench.evaluation.looks import Failure, Look, Step
+from selfroute_workbench.evaluation.looking import Pipeline, look
+from selfroute_workbench.evaluation.looks import Failure, Look, Strategy
 from selfroute_workbench.evaluation.metrics import METRICS
 from selfroute_workbench.evaluation.questions import Question, choice_lines
 from selfroute_workbench.evaluation.spending import CostCapError
@@ -37,14 +37,14 @@ class Asked:
 def ask_looks(  # noqa: PLR0913 - what there is to choose
     pipeline_of: Callable[[Question], Pipeline],
     questions: Sequence[Question],
-    steps: Sequence[Step],
+    strategies: Sequence[Strategy],
     *,
     judge: ModelJudge | None = None,
     given: Callable[[Question], Any] | None = None,
     concurrency: int = 4,
     on_progress: Callable[[int], object] = lambda _: None,
 ) -> Asked:
-    """Ask questions for their looks.
+    """Ask questions as each strategy would.
 
     Questions on one document follow one another, so that they share the provider's prompt cache.
 
@@ -55,7 +55,7 @@ def ask_looks(  # noqa: PLR0913 - what there is to choose
     check_keys(questions)
     parts = [Asked() for _ in questions]
     stop, whole = threading.Event(), Asked()
-    ask = partial(_ask, pipeline_of, steps=steps, judge=judge, given=given or with_choices)
+    ask = partial(_ask, pipeline_of, strategies=strategies, judge=judge, given=given or with_choices)
 
     def work(number: int) -> None:
         if stop.is_set():
@@ -121,14 +121,14 @@ def _ask(  # noqa: PLR0913 - what there is to ask
     question: Question,
     asked: Asked,
     *,
-    steps: Sequence[Step],
+    strategies: Sequence[Strategy],
     judge: ModelJudge | None,
     given: Callable[[Question], Any],
 ) -> None:
-    """Ask one question for its looks. They are judged together and paid once, so only if none is missing."""
-    for some in together(steps):
-        with _failing(question, some[0], asked):
-            found = look(pipeline_of(question), question.key, given(question), some)
+    """Ask one question. All answers are judged together and paid once, so only if none is missing."""
+    for strategy in strategies:
+        with _failing(question, strategy, asked):
+            found = look(pipeline_of(question), question.key, given(question), strategy)
             asked.looks += [
                 replace(each, score=score_of(question, each.answer, declined=each.declined)) for each in found
             ]
@@ -138,14 +138,14 @@ def _ask(  # noqa: PLR0913 - what there is to ask
 
 
 @contextmanager
-def _failing(question: Question, step: Step | Literal["judge"], asked: Asked) -> Iterator[None]:
+def _failing(question: Question, strategy: Strategy | Literal["judge"], asked: Asked) -> Iterator[None]:
     """List what a provider raises as a failure, not as a wrong answer; what ends the run passes through."""
     try:
         yield
     except (CostCapError, ConfigurationError):
         raise
     except Exception as error:  # noqa: BLE001 - whatever a provider raises
-        asked.failures.append(Failure(*question.key, step, one_line(error)))
+        asked.failures.append(Failure(*question.key, strategy, one_line(error)))
 
 
 def _hopeless(parts: Sequence[Asked]) -> str | None:
@@ -155,7 +155,7 @@ def _hopeless(parts: Sequence[Asked]) -> str | None:
         return None
     if not any(part.looks for part in parts):
         return f"the first {_HOPELESS} questions all failed"
-    ungraded = [part for part in failed if any(each.step == "judge" for each in part.failures)]
+    ungraded = [part for part in failed if any(each.strategy == "judge" for each in part.failures)]
     if len(ungraded) >= _HOPELESS and not any(each.judged_by == "model" for part in parts for each in part.looks):
         return f"the judge failed on the first {_HOPELESS} questions"
     return None
@@ -168,9 +168,7 @@ def in_turn(questions: Sequence[Question]) -> list[int]:
     """
     by_document: dict[tuple[str, str], list[int]] = {}
     for number, question in enumerate(questions):
-        # Without a document of its own, nothing is known of what it will read.
-        key = question.document_id if question.document else f"{question.id} alone"
-        by_document.setdefault((question.dataset, key), []).append(number)
+        by_document.setdefault((question.dataset, question.document_id), []).append(number)
     by_dataset: dict[str, list[list[int]]] = {}
     for (dataset, _), numbers in by_document.items():
         by_dataset.setdefault(dataset, []).append(numbers)

@@ -13,6 +13,7 @@ from math import sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import norm, t  # type: ignore[import-untyped]
 
 FEWEST_DOCUMENTS, FEWEST_QUESTIONS = 10, 50
 CONFIDENCE = 0.95
@@ -51,8 +52,6 @@ class Units:
         One unit less is drawn than there are (Rao and Wu, 1988); otherwise intervals of few would be too narrow. The
         percentiles are those of Student's t (Hesterberg, 2015).
         """
-        from scipy.stats import norm, t  # type: ignore[import-untyped]  # noqa: PLC0415
-
         if self.count < 2:  # noqa: PLR2004
             return None
         both = np.stack([self.sums(values), self.sizes], axis=1)

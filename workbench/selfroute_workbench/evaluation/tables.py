@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
@@ -15,13 +16,13 @@ from selfroute_workbench.evaluation.judging import decline_is_right
 from selfroute_workbench.evaluation.looks import TITLES, Result, Strategy
 from selfroute_workbench.evaluation.questions import Question
 from selfroute_workbench.evaluation.record import Record
-from selfroute_workbench.evaluation.replay import GRADED
 from selfroute_workbench.evaluation.statistics import FEWEST_DOCUMENTS, Units
 from selfroute_workbench.evaluation.table import Cells, Table
-from selfroute_workbench.evaluation.trials import frontier_of
 
 _BY_WORDS = {"f1": "F1", "rouge_l": "ROUGE-L", "squad_f1": "SQuAD's F1", "squad_em": "SQuAD's exact match"}
 """Metrics that compare words, for people."""
+TIMES_RAG = "\N{MULTIPLICATION SIGN} RAG"
+NOT_WIDENED = "RAG with 20 passages is left out: the retriever cannot be told to find so many."
 ABSTENTION = ("right answer", "right abstention", "over-refusal", "unsupported")
 """The four cells in which answers and abstentions are counted."""
 
@@ -30,7 +31,7 @@ def tables(evaluation: Record) -> Iterator[Table]:
     """Yield all tables that an evaluation allows, the main one first."""
     compared = _Compared(evaluation)
     yield _main(compared)
-    for make in (_differences, _abstention, _frontier, _parts, _costs, _failures):
+    for make in (_differences, _abstention, _parts, _costs, _failures):
         table = make(compared)
         if table.rows:
             yield table
@@ -53,7 +54,7 @@ class _Compared:
         return [100 * (each.shown.value(self.measure) or 0.0) for each in self.by[name]]
 
     def usage(self, name: Strategy) -> Usage:
-        """Return the tokens and the cost of a strategy for all questions; nothing if it was not asked for."""
+        """Return the tokens and the cost of a strategy for all questions; nothing if it was not run."""
         return reduce(add, (each.usage for each in self.by.get(name, ())), Usage())
 
 
@@ -69,7 +70,7 @@ def _interval(units: Units, values: Sequence[float], *, sign: str = "") -> str:
 def _main(compared: _Compared) -> Table:
     """Make the main table: what each strategy brings, and what it takes."""
     rows: list[Cells] = []
-    whole = compared.usage("long_context").total_tokens
+    whole, rag = (compared.usage(each).total_tokens for each in ("long_context", "rag"))
     for strategy, results in compared.by.items():
         if results:
             values, usage = compared.values(strategy), compared.usage(strategy)
@@ -77,25 +78,28 @@ def _main(compared: _Compared) -> Table:
             documents = _points(100 * sum(each.route == "long_context" for each in results) / len(results))
             priced = None if dollars is None else f"{1000 * dollars / len(results):.2f}"
             quality = (_points(float(np.mean(values))), _interval(compared.units, values))
-            rows.append((TITLES[strategy], *quality, _points(share), priced, documents))
+            factor = f"{usage.total_tokens / rag:.1f}" if rag else None
+            rows.append((TITLES[strategy], *quality, _points(share), factor, priced, documents))
     by_metric = " and ".join(metrics_of(compared.questions)) or "Scores"
     measured = "Judged correctness" if compared.measure == "judged" else by_metric
     title = f"{measured}, {len(compared.questions):,} questions"
-    columns = ("", "quality", "95 %", "tokens %", "$/1,000", "documents %")
+    columns = ("", "quality", "95 %", "tokens %", TIMES_RAG, "$/1,000", "documents %")
     return Table("main", title, columns, tuple(rows), tuple(how_to_read(compared.evaluation)))
 
 
 def _differences(compared: _Compared) -> Table:
-    """Make the table of paired differences to RAG alone and to the long context."""
+    """Make the table of paired differences: of yours to all others, and of these to RAG alone."""
     rows: list[Cells] = []
-    pairs = [(name, other) for other in ("rag", "long_context") for name in compared.by if name != other]
+    others = [name for name in compared.by if name != "yours"]
+    pairs: list[tuple[Strategy, Strategy]] = [("yours", name) for name in others]
+    pairs += [(name, "rag") for name in others if name != "rag"]
     for name, other in pairs:
-        if other not in compared.by or not compared.questions:
+        if not {name, other} <= compared.by.keys() or not compared.questions:
             continue
         gains = [one - two for one, two in zip(compared.values(name), compared.values(other), strict=True)]
         counts = (sum(gain > 0 for gain in gains), gains.count(0), sum(gain < 0 for gain in gains))
         interval, mean = compared.units.interval(gains), float(np.mean(gains))
-        shown = interval is not None and not interval[0] <= 0 <= interval[1]
+        shown = mean != 0 if interval is None else not interval[0] <= 0 <= interval[1]
         said = ("better" if mean > 0 else "worse") if shown else "no difference shown"
         between = _interval(compared.units, gains, sign="+")
         rows.append((TITLES[name], TITLES[other], f"{mean:+.1f}", between, *counts, said))
@@ -123,19 +127,6 @@ def _abstention(compared: _Compared) -> Table:
     )
     notes = (cells, f"{sum(known):,} of {len(known):,} questions have no answer in their document.")
     return Table("abstention", "Answers and abstentions", ("", *ABSTENTION), tuple(rows), notes)
-
-
-def _frontier(compared: _Compared) -> Table:
-    """Make the table of every bound that can be replayed, the cheapest first."""
-    rows: list[Cells] = []
-    for rule, figures, efficient in frontier_of(compared.evaluation):
-        bounds = (", ".join(map(str, rule.doubt_below)), rule.stop_below) if rule.strategy in GRADED else ("", "")
-        dollars = None if figures.dollars is None else f"{1000 * figures.dollars:.2f}"
-        brings = (_points(100 * figures.quality), _points(100 * figures.token_share), dollars)
-        rows.append((TITLES[rule.strategy], *bounds, *brings, "yes" if efficient else ""))
-    columns = ("", "doubt below", "stop below", "quality", "tokens %", "$/1,000", "nothing cheaper is as good")
-    note = "These are the very questions: bounds that are picked by these figures look too good. `options()` tests."
-    return Table("frontier", "Strategies and bounds", columns, tuple(rows), (note,))
 
 
 def _parts(compared: _Compared) -> Table:
@@ -174,10 +165,10 @@ def _costs(compared: _Compared) -> Table:
 
 def _failures(compared: _Compared) -> Table:
     """Make the table of what failed."""
-    counts = Counter((each.step, each.error) for each in compared.evaluation.failures)
-    rows = tuple((step, error, count) for (step, error), count in counts.most_common())
+    counts = Counter((each.strategy, each.error) for each in compared.evaluation.failures)
+    rows = tuple((TITLES[name], error, count) for (name, error), count in counts.most_common())
     note = "They are not scored. Run the same again: what was paid is kept, and only the rest is asked."
-    return Table("failures", "Failures", ("step", "error", "questions"), rows, (note,))
+    return Table("failures", "Failures", ("", "error", "questions"), rows, (note,))
 
 
 def metrics_of(questions: Iterable[Question]) -> list[str]:
@@ -190,9 +181,10 @@ def caveats(evaluation: Record) -> Iterator[str]:
     asked = evaluation.questions
     if judge := evaluation.settings.get("judge"):
         if evaluation.measure == "judged":
-            by = Counter(look.judged_by for look in evaluation.looks)
+            graded = {(look.key, look.answer, look.judged_by) for look in evaluation.looks}
+            by = Counter(judged_by for *_, judged_by in graded)
             yield (
-                f"{judge['model']} graded {by['model']:,} replies by the references (1, 0.5 or 0), without knowing the "
+                f"{judge['model']} graded {by['model']:,} answers by the references (1, 0.5 or 0), without knowing the "
                 f"strategy. Declines, and answers to unanswerable questions, are graded by rule ({by['rule']:,}). "
                 f"{_judge_cost(judge)}"
             )
@@ -204,11 +196,11 @@ def caveats(evaluation: Record) -> Iterator[str]:
             "six can score as high as one of all six, and a right answer in other words as low as a wrong one. A "
             "judge sees the difference (--judge, or judge= in Python)."
         )
-    documents = {question.document_id for question in asked if question.document}
-    if not documents:
+    documents = {question.document_id for question in asked}
+    if alone := sum(question.document is None for question in asked):
         yield (
-            "The questions do not say which document they are about, so all count as being about one: give each the "
-            "text of its document, under the key document."
+            f"{alone:,} questions do not say which document they are about, so each counts by itself: intervals are "
+            "too narrow if many are about the same one. Give each its document_file, or document."
         )
     elif len(documents) < FEWEST_DOCUMENTS:
         yield (
@@ -226,28 +218,23 @@ def _judge_cost(judge: Mapping[str, object]) -> str:
 
 def how_to_read(evaluation: Record) -> Iterator[str]:
     """Yield what the columns of the main table mean, what was left out of it, and its caveats, in sentences."""
-    settings = evaluation.settings
     yield (
-        "Quality is times 100. tokens % is a percentage of the long context's; documents % is the share of "
-        "questions for which whole documents were read."
+        f"Quality is times 100. tokens % is a percentage of the long context's, {TIMES_RAG} a multiple of RAG's; "
+        "documents % is the share of questions for which whole documents were read."
     )
     left_out = len(evaluation.questions) - len(evaluation.compared)
     if left_out:
         judged = ", or the judge did not grade" if evaluation.measure == "judged" else ""
         of_all = f"{left_out:,} of {len(evaluation.questions):,} questions are left out"
         yield f"{of_all}: not every strategy finished them{judged}."
-    if "doubt_below" in settings:
-        below, *sections = settings["doubt_below"]
-        text = f"graded: an answer with a confidence below {below} is in doubt; a decline with a prospect below "
-        text += f"{settings['stop_below']} ends the question."
-        yield text + (f" Answers from sections are in doubt below {', '.join(map(str, sections))}." if sections else "")
-    if "sections" in settings:
-        each = (evaluation.sections,) if isinstance(evaluation.sections, int) else evaluation.sections or ()
-        tokens = [f"{tokens:,}" for tokens in each]
-        yield (
-            f"sections: {' and then '.join(tokens)} tokens of sections are read before whole documents, unless "
-            "they are more than half of them."
-        )
+    options = evaluation.settings.get("options", {})
+    yield f"yours: {json.dumps(options.get('yours')) if options.get('yours') else 'the default setting'}."
+    yield (
+        "RAG is the draft alone, in plain text; the paper's rule then reads all documents behind its passages, and the "
+        "long context reads them at once."
+    )
+    if "rag_20" not in evaluation.strategies:
+        yield NOT_WIDENED
     cut = len({look.key for look in evaluation.looks if look.cut})
     if cut:
         yield f"On {cut:,} questions the document did not fit the model's window and was cut in the middle."

@@ -1,4 +1,4 @@
-"""What strategies and bounds bring, replayed over judged looks: quality, tokens and dollars, with their intervals."""
+"""What strategies and other bounds bring, by judged looks: quality, tokens and dollars, with their intervals."""
 
 from __future__ import annotations
 
@@ -14,43 +14,46 @@ import numpy as np
 from selfroute.calls.settings import DOUBT_BELOW, STOP_BELOW
 from selfroute.errors import ConfigurationError
 from selfroute_workbench.evaluation.judging import answers_of, decline_is_right
-from selfroute_workbench.evaluation.looks import MOST_DOUBT, STRATEGIES, Look, Measure, Step, Strategy, by_question
+from selfroute_workbench.evaluation.looks import MOST_DOUBT, STRATEGIES, TRIED, Look, Measure, Strategy, by_question
 from selfroute_workbench.evaluation.questions import Question
 from selfroute_workbench.evaluation.record import Record
-from selfroute_workbench.evaluation.replay import GRADED, WITH_SECTIONS, Rule
+from selfroute_workbench.evaluation.replay import Rule, rungs_in
 from selfroute_workbench.evaluation.statistics import FEWEST_DOCUMENTS, FEWEST_QUESTIONS, Floats, Units
 
-PUBLISHED = Rule("self_route")
-_DOUBTS, _STOPS = (0, 30, 40, 50, 60, 70, MOST_DOUBT), (0, 10, 20, 30)
+YOURS = Rule("yours")
+USUAL = (Rule(), Rule(documents=False))
+"""The default bounds, with and without whole documents."""
+_BOUNDS, _STOPS = (0, 30, 40, 50, 60, 70, MOST_DOUBT), ((0, 0), (20, 0), (20, 50), (30, 50))
+_NEEDED: tuple[Strategy, ...] = ("yours", "rag", "long_context")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One question with the replies of all steps that were tried.
+class Case:
+    """One question with what every strategy took of it.
 
     Attributes:
-        document: The id of its document. Documents that share text should share an id: rows with one id are never split
-            between choosing and testing.
-        looks: The replies of each step; several for sections that were read more than once.
+        document: The id of its document. Documents that share text should share an id: cases with one id are never
+            split between choosing and testing.
+        looks: The looks of each strategy, in their order.
         answerable: Whether the documents hold the answer; None if that is not known.
     """
 
     document: str
-    looks: Mapping[Step, Sequence[Look]]
+    looks: Mapping[Strategy, Sequence[Look]]
     answerable: bool | None = None
 
 
-def rows_of(questions: Iterable[Question], looks: Iterable[Look], *, measure: Measure) -> list[Row]:
-    """Return the questions that have a plain draft, a reply to the documents, and all grades."""
-    found, rows = by_question(looks), []
+def cases_of(questions: Iterable[Question], looks: Iterable[Look], *, measure: Measure) -> list[Case]:
+    """Return the questions that were asked as they are, by RAG and by the long context, and have all grades."""
+    found, cases = by_question(looks), []
     for question in questions:
         of = found.get(question.key, {})
         is_graded = all(look.value(measure) is not None for some in of.values() for look in some)
-        if {"rag", "long_context"} <= of.keys() and is_graded:
+        if of.keys() >= set(_NEEDED) and is_graded:
             # Some of the references may say that there is no answer, as those of Qasper do; then it is not known.
             known = not (answers_of(question) and decline_is_right(question))
-            rows.append(Row(question.document_id, of, not decline_is_right(question) if known else None))
-    return rows
+            cases.append(Case(question.document_id, of, not decline_is_right(question) if known else None))
+    return cases
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +75,8 @@ class Figures:
     dollars: float | None
 
     def __str__(self) -> str:
-        """Return them in words: "85.4 for 42 % of the tokens"."""
-        return f"{100 * self.quality:.1f} for {100 * self.token_share:.3g} % of the tokens"
+        """Return them in words: "85.4 for 42 % of the long context's tokens"."""
+        return f"{100 * self.quality:.1f} for {100 * self.token_share:.3g} % of the long context's tokens"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,17 +119,18 @@ class Trial:
 class Evidence:
     """The questions to choose by, and what each rule brings on them."""
 
-    def __init__(self, rows: Iterable[Row], measure: Measure = "score") -> None:
+    def __init__(self, cases: Iterable[Case], measure: Measure = "score") -> None:
         """Take questions, and by what their answers are graded.
 
         Raises:
             ConfigurationError: There are no questions, or the documents have no tokens.
         """
-        self.rows, self._measure = list(rows), measure
-        if not self.rows:
-            msg = "there is no question to choose by: evaluate rag, self_route and long_context on some questions first"
+        self.cases, self._measure = list(cases), measure
+        if not self.cases:
+            msg = "there is no question to choose by: none was finished by every strategy"
             raise ConfigurationError(msg)
-        self.units = Units([row.document for row in self.rows])
+        self.units = Units([case.document for case in self.cases])
+        self._rungs = rungs_in(look for case in self.cases for some in case.looks.values() for look in some)
         self._trials: dict[Rule, Trial] = {}
         self._whole = float(self.trial(Rule("long_context")).tokens.sum())
         if not self._whole:
@@ -137,8 +141,8 @@ class Evidence:
     def by_document(self) -> Mapping[str, Sequence[int]]:
         """The numbers of each document's questions."""
         found = defaultdict[str, list[int]](list)
-        for number, row in enumerate(self.rows):
-            found[row.document].append(number)
+        for number, case in enumerate(self.cases):
+            found[case.document].append(number)
         return found
 
     @property
@@ -149,53 +153,41 @@ class Evidence:
     @property
     def few_questions(self) -> bool:
         """Whether there are too few questions to choose by."""
-        return len(self.rows) < FEWEST_QUESTIONS
+        return len(self.cases) < FEWEST_QUESTIONS
 
     @cached_property
     def strategies(self) -> Sequence[Strategy]:
-        """The strategies that were tried on these questions."""
-        graded = all("graded" in row.looks for row in self.rows)
-        some = {step for row in self.rows for step in row.looks}
-        tried: dict[Strategy, bool] = {
-            "sections": "sections" in some,
-            "graded": graded,
-            "graded_sections": graded and "graded_sections" in some,
-        }
-        return [strategy for strategy in STRATEGIES if tried.get(strategy, True)]
+        """The strategies that were run on all of these questions."""
+        return [each for each in STRATEGIES if all(each in case.looks for case in self.cases)]
 
     @cached_property
-    def rules(self) -> Sequence[Rule]:
-        """All rules to choose from: the published one first, then those nearest the defaults; not the long context."""
-        tuned = []
-        for strategy in self.strategies:
-            if strategy in GRADED:
-                pairs: Iterable[tuple[int, ...]] = ((doubt,) for doubt in _DOUBTS)
-                if strategy in WITH_SECTIONS:
-                    pairs = (pair[:1] if pair[0] == pair[1] else pair for pair in product(_DOUBTS, repeat=2))
-                tuned += [Rule(strategy, pair, stop) for pair in pairs for stop in _STOPS]
-        tuned.sort(
-            key=lambda rule: (
-                sum(abs(below - DOUBT_BELOW) for below in rule.doubt_below) + abs(rule.stop_below - STOP_BELOW)
-            )
-        )
-        plain = [
-            Rule.default(strategy) for strategy in self.strategies if strategy not in ("long_context", "self_route")
-        ]
-        return list(dict.fromkeys([PUBLISHED, *plain, *tuned]))
+    def simple(self) -> Sequence[Rule]:
+        """What was run, what was passed first, and the default bounds, where they were tried; not the long context."""
+        ran = (Rule(each) for each in self.strategies if each != "long_context")
+        return [rule for rule in (*ran, *USUAL) if self._is_tried(rule)]
+
+    @cached_property
+    def tuned(self) -> Sequence[Rule]:
+        """Other bounds, those nearest the defaults first."""
+        pairs = [pair[:1] if pair[0] == pair[1] else pair for pair in product(_BOUNDS, repeat=2)]
+        rules = [Rule(TRIED, *each) for each in product([DOUBT_BELOW, *pairs], _STOPS, (True, False))]
+
+        def distance(rule: Rule) -> int:
+            doubts = (rule.doubt_below[: at + 1][-1] for at in range(len(DOUBT_BELOW)))
+            given = zip((*doubts, *rule.stop_below), (*DOUBT_BELOW, *STOP_BELOW), strict=True)
+            return sum(abs(below - usual) for below, usual in given)
+
+        return sorted((rule for rule in rules if rule not in USUAL and self._is_tried(rule)), key=distance)
+
+    def _is_tried(self, rule: Rule) -> bool:
+        return all(rule.follow(case.looks, self._rungs) for case in self.cases)
 
     def trial(self, rule: Rule) -> Trial:
-        """Return what a rule brings.
-
-        Raises:
-            ConfigurationError: Some question lacks a look that it needs.
-        """
+        """Return what a rule brings, which was run or tried on all questions."""
         if rule not in self._trials:
-            paid = [rule.follow(row.looks) for row in self.rows]
             values, tokens, dollars = [], [], []
-            for looks in paid:
-                if looks is None:
-                    msg = f"the strategy {rule.strategy!r} needs looks that were not asked for: evaluate with it"
-                    raise ConfigurationError(msg)
+            for case in self.cases:
+                looks = rule.follow(case.looks, self._rungs) or ()
                 values.append(looks[-1].value(self._measure))
                 tokens.append(sum(look.usage.total_tokens for look in looks))
                 dollars.append(sum(np.nan if look.cost is None else float(look.cost) for look in looks))
@@ -226,31 +218,10 @@ def evidence_of(evaluation: Record, questions: Iterable[Question] | None = None)
         ConfigurationError: There is no trial, or the documents have no tokens.
     """
     some = evaluation.compared if questions is None else questions
-    return Evidence(rows_of(some, evaluation.looks, measure=evaluation.measure), evaluation.measure)
-
-
-def frontier_of(evaluation: Record) -> list[tuple[Rule, Figures, bool]]:
-    """Return every rule with its figures, the cheapest first, and whether nothing cheaper is as good."""
-    if "long_context" not in evaluation.strategies:
-        return []
-    try:
-        evidence = evidence_of(evaluation)
-    except ConfigurationError:
-        return []
-    one_bound = (rule for rule in evidence.rules if len(rule.doubt_below) == 1)
-    ran = [rule for rule in (*evaluation.rules.values(), *one_bound) if rule.strategy in evaluation.strategies]
-    found = {rule: evidence.figures(evidence.trial(rule)) for rule in ran}
-    priced = all(figures.dollars is not None for figures in found.values())
-    costs = {rule: (each.dollars or 0.0) if priced else each.token_share for rule, each in found.items()}
-    points, best = [], float("-inf")
-    for rule in sorted(found, key=lambda rule: (costs[rule], -found[rule].quality)):
-        quality = round(found[rule].quality, 12)
-        points.append((rule, found[rule], quality > best))
-        best = max(best, quality)
-    return points
+    return Evidence(cases_of(some, evaluation.looks, measure=evaluation.measure), evaluation.measure)
 
 
 def counts_of(evidence: Evidence) -> str:
     """Return how much there is to choose by, in words."""
-    named = ((len(evidence.rows), "question"), (len(evidence.by_document), "document"))
+    named = ((len(evidence.cases), "question"), (len(evidence.by_document), "document"))
     return " on ".join(f"{count:,} {name}{'' if count == 1 else 's'}" for count, name in named)

@@ -1,15 +1,13 @@
-"""The verdict of an evaluation: what to do, in one sentence with its certainty."""
+"""The verdict of an evaluation: what yours costs and brings beside the others, and what to take."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from selfroute.calls.options import Sections
 from selfroute.errors import ConfigurationError
-from selfroute_workbench.evaluation.choosing import options_of
 from selfroute_workbench.evaluation.looks import NAMES, Strategy
 from selfroute_workbench.evaluation.record import Record
 from selfroute_workbench.evaluation.replay import Rule
@@ -23,18 +21,18 @@ _MOST_ERRORS = 1.8  # a little less than the interval, so that another bootstrap
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What to do, and how sure that is.
+    """What yours costs and brings, what to take, and how sure that is.
 
     Attributes:
-        sentence: What to do, with the figures behind it.
-        certainty: `"better"` if the recommended strategy is better than RAG alone, or RAG than the best other one: the
-            95 % interval of the paired difference, documents resampled, excludes 0. Else `"no difference shown"`; and
+        sentence: The figures, and what to take, in a few sentences.
+        certainty: `"better"` if the recommended strategy is better than RAG alone, or RAG than yours: the 95 % interval
+            of the paired difference, documents resampled, excludes 0. Else `"no difference shown"`; and
             `"cannot tell"` where there is nothing to go by.
         strategy: What to take: the cheapest strategy that is level with the best, which means not distinguishable from
             it and not more than 3 points of 100 behind. None if that cannot be told.
         options: The options of a chain or an engine that follows it, as plain JSON; None without a strategy.
         figures: The figures of each strategy, on the questions that all of them finished.
-        gains: How much better each strategy is than RAG alone.
+        gains: How much better yours is than each of the others.
     """
 
     sentence: str
@@ -46,8 +44,8 @@ class Verdict:
 
     @property
     def lines(self) -> Sequence[str]:
-        """The sentence, and below it the options to pass, if other options than the default are recommended."""
-        if not self.options:
+        """The sentences, and below them the options to pass, if another strategy than yours is recommended."""
+        if self.strategy in (None, "yours"):
             return (self.sentence,)
         return self.sentence, f"Options: {json.dumps(self.options)}"
 
@@ -62,60 +60,65 @@ class Verdict:
 
 def _cannot_tell(why: str) -> Verdict:
     """Return the verdict where there is nothing to go by."""
-    return Verdict(f"Cannot tell which strategy is best: {why}.", "cannot tell")
+    return Verdict(f"Cannot tell whether yours pays: {why}.", "cannot tell")
 
 
 def verdict(evaluation: Record) -> Verdict:
     """Return the verdict on an evaluation."""
-    missing = [NAMES[name] for name in ("rag", "long_context") if name not in evaluation.strategies]
-    if missing:
-        return _cannot_tell(f"{' and '.join(missing)} was not among the strategies")
     if not evaluation.settings.get("language_model", True):
         return _cannot_tell("the built-in reader is not a language model; name one with --model")
     if not evaluation.compared:
         return _cannot_tell("no question was finished by every strategy")
     try:
-        return verdict_of(evidence_of(evaluation), evaluation.rules, evaluation.sections)
+        return verdict_of(evidence_of(evaluation), evaluation.settings.get("options", {}))
     except ConfigurationError as error:
         return _cannot_tell(str(error))
 
 
-def verdict_of(evidence: Evidence, rules: Mapping[Strategy, Rule], sections: Sections) -> Verdict:
-    """Return the verdict on some strategies.
-
-    Args:
-        evidence: The questions.
-        rules: The strategies with their bounds; RAG and the long context among them.
-        sections: The tokens of their sections.
-    """
-    trials = {name: evidence.trial(rule) for name, rule in rules.items()}
+def verdict_of(evidence: Evidence, given: Mapping[str, Mapping[str, Any]]) -> Verdict:
+    """Return the verdict on some questions, given the options of the strategies."""
+    trials = {name: evidence.trial(Rule(name)) for name in evidence.strategies}
     figures = {name: evidence.figures(trial) for name, trial in trials.items()}
-    gains = {name: evidence.gain(trial, trials["rag"]) for name, trial in trials.items()}
+    gains: dict[Strategy, Gain] = {
+        name: evidence.gain(trials["yours"], trial) for name, trial in trials.items() if name != "yours"
+    }
+    told = _told(figures, gains)
     if evidence.few_questions or evidence.few_documents:
         why = (
             f"{counts_of(evidence)} are too few; ask at least {FEWEST_QUESTIONS} questions on at least "
             f"{FEWEST_DOCUMENTS} documents"
         )
-        return replace(_cannot_tell(why), figures=figures, gains=gains)
-    level = _level_with_the_best(evidence, trials)
+        sentence = f"{_cannot_tell(why).sentence} {told}"
+        return Verdict(sentence, "cannot tell", figures=figures, gains=gains)
     priced = all(each.dollars is not None for each in figures.values())
-    taken = min(level, key=lambda name: (figures[name].dollars or 0.0) if priced else figures[name].token_share)
-    if taken == "rag":
-        other = max((name for name in trials if name != "rag"), key=lambda name: figures[name].quality)
-        gain = evidence.gain(trials["rag"], trials[other])
-        shown = f"is better by {gain}" if gain.is_distinguishable else "shows no difference"
-        sentence = (
-            f"Stay with RAG alone: {figures['rag']}. The best of the others, {NAMES[other]}, has {figures[other]}; RAG "
-            f"{shown}."
-        )
+    costs = {name: (each.dollars or 0.0) if priced else each.token_share for name, each in figures.items()}
+    taken = min(_level_with_the_best(evidence, trials), key=lambda name: costs[name])
+    is_told_from_rag = gains["rag"].is_distinguishable
+    if taken == "yours" and is_told_from_rag:
+        advice = "It pays: nothing that costs less is level with it."
+    elif taken == "yours":
+        advice = "Nothing that costs less is level with it."
     else:
-        gain = gains[taken]
-        than_rag = "better than RAG alone by" if gain.is_distinguishable else "no difference from RAG shown,"
-        whole = "" if taken == "long_context" else f"; the long context has {figures['long_context']}"
-        sentence = f"Take {NAMES[taken]}: {figures[taken]}, {than_rag} {gain}{whole}."
-    certainty: Certainty = "better" if gain.is_distinguishable else "no difference shown"
-    options = {"start": "long_context"} if taken == "long_context" else options_of(rules[taken], sections)
-    return Verdict(sentence, certainty, taken, options, figures, gains)
+        shown = gains[taken].is_distinguishable
+        less = costs[taken] < costs["yours"]
+        brings = "is better" if shown and gains[taken].gain < 0 else "is as good" if less else "may be better"
+        pays = "It does not pay here" if less else "It is not enough here"
+        advice = f"{pays}: {NAMES[taken]} {brings} for {'less' if less else 'more'}, {figures[taken]}."
+    if taken != "rag" and not is_told_from_rag:
+        advice += " The intervals do not tell yours from RAG."
+    than_rag = gains["rag"] if taken in ("rag", "yours") else evidence.gain(trials[taken], trials["rag"])
+    certainty: Certainty = "better" if than_rag.is_distinguishable else "no difference shown"
+    return Verdict(f"{told} {advice}", certainty, taken, given.get(taken, {}), figures, gains)
+
+
+def _told(figures: Mapping[Strategy, Figures], gains: Mapping[Strategy, Gain]) -> str:
+    """Return what yours costs and brings, in a sentence."""
+    yours, rag = figures["yours"], figures["rag"]
+    factor = f", {yours.token_share / rag.token_share:.1f} times RAG's" if rag.token_share else ""
+    if yours.dollars is not None and rag.dollars is not None:
+        factor += f" (${1000 * yours.dollars:.2f} for 1,000 questions, RAG ${1000 * rag.dollars:.2f})"
+    over = ", ".join(f"{gain} over {NAMES[name]}" for name, gain in gains.items() if name != "paper")
+    return f"Yours: {yours}{factor}; {over}."
 
 
 def _level_with_the_best(evidence: Evidence, trials: Mapping[Strategy, Trial]) -> list[Strategy]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, cast
 
 from langchain_core.messages import HumanMessage
 from langchain_core.prompt_values import ChatPromptValue
+from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langchain_core.runnables.base import RunnableBindingBase
+from langchain_core.vectorstores import VectorStoreRetriever
 
-from langchain_selfroute import SelfRouteChain, prompting, runs
+from langchain_selfroute import SelfRouteChain, runs
 from langchain_selfroute.host import LangChainHost
 from langchain_selfroute.models import MessageTally, name_of, window_of
 from selfroute.calls.call import Call
@@ -20,7 +22,7 @@ from selfroute.documents.window import room_in
 from selfroute.effects import Answer
 from selfroute.usage.prices import PricedModel
 from selfroute_workbench.evaluation.asker import Asker
-from selfroute_workbench.evaluation.looking import Pipeline, Wrap
+from selfroute_workbench.evaluation.looking import WIDE, Pipeline, Wrap
 from selfroute_workbench.evaluation.replies import Replies
 
 
@@ -74,7 +76,7 @@ class ChainPipeline(Pipeline):
         """Take a chain, or bindings around one, which are not changed; `name` is as in `evaluate`."""
         self._bound, self._chain = chain, _inside(chain)
         has_own_prompt = not self._chain.has_default_rag_prompt
-        super().__init__(self._chain.parts(), kept, name=name, has_own_prompt=has_own_prompt)
+        super().__init__(self._chain._parts(), kept, name=name, has_own_prompt=has_own_prompt)  # noqa: SLF001
 
     def ask(self, options: Mapping[str, Any], given: Any, wrap: Wrap) -> Answer:
         """Answer a question with other options, through a wrapped host."""
@@ -83,7 +85,7 @@ class ChainPipeline(Pipeline):
 
         def perform(given: Any, config: RunnableConfig, **kwargs: Any) -> tuple[Answer, dict[str, Any]]:
             def make(*, manager: Any, config: RunnableConfig, streaming: bool) -> Call[Any]:
-                parts = chain.parts()
+                parts = chain._parts()  # noqa: SLF001
                 host = LangChainHost(parts, given, manager=manager, config=config, kwargs=kwargs, streaming=streaming)
                 record = runs.entry_recorder(manager.handlers)
                 return Call(wrap(host), parts.settings, memory=parts.memory, record=record)
@@ -93,11 +95,23 @@ class ChainPipeline(Pipeline):
         answered = _within(self._bound, RunnableLambda(perform)).invoke(given)
         return cast("Answer", answered[0])
 
-    def check_numbers(self, options: Mapping[str, Any]) -> None:
-        """Check that the first prompt asks for the two numbers that options need."""
-        parts = self._chain.model_copy(update=dict(options)).parts()
-        if not parts.settings.structured:
-            prompting.check_numbers("rag_prompt", parts.prompts["rag"])
+    @cached_property
+    def wide(self) -> ChainPipeline | None:
+        """The same over a retriever that finds at least `WIDE` passages; None if it cannot be told to."""
+        retriever = _widened(self._chain.retriever)
+        if retriever is None:
+            return None
+        chain = self._chain.model_copy(update={"retriever": retriever})
+        return ChainPipeline(_within(self._bound, chain), self.kept, name=self.name)
+
+
+def _widened(retriever: Runnable[Any, Any]) -> BaseRetriever | None:
+    if isinstance(retriever, VectorStoreRetriever):
+        given = retriever.search_kwargs
+        return retriever.model_copy(update={"search_kwargs": {**given, "k": max(WIDE, given.get("k", 0))}})
+    if isinstance(retriever, BaseRetriever) and isinstance(k := getattr(retriever, "k", None), int):
+        return retriever.model_copy(update={"k": max(WIDE, k)})
+    return None
 
 
 def _answered(call: Call[Any]) -> tuple[Answer, dict[str, Any]]:

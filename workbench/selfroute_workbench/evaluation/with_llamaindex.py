@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, cast
 
+from llama_index.core.indices.vector_store import VectorIndexRetriever
 from llama_index.core.llms import LLM
 from llama_index.core.prompts import PromptTemplate
 from llama_index.core.query_engine import RetrieverQueryEngine
@@ -20,7 +21,7 @@ from selfroute.calls.drivers import run
 from selfroute.effects import Answer
 from selfroute.usage.prices import PricedModel
 from selfroute_workbench.evaluation.asker import Asker
-from selfroute_workbench.evaluation.looking import Pipeline, Wrap
+from selfroute_workbench.evaluation.looking import WIDE, Pipeline, Wrap
 from selfroute_workbench.evaluation.replies import Replies
 
 
@@ -65,16 +66,22 @@ class EnginePipeline(Pipeline):
     def ask(self, options: Mapping[str, Any], given: Any, wrap: Wrap) -> Answer:
         """Answer a question with other options, through a wrapped host."""
         synthesizer = self._with(options)
-        synthesizer.memory = self._trial_memory()
+        synthesizer._memory = self._trial_memory()  # noqa: SLF001
         query = QueryBundle(given)
         host = LlamaIndexHost(self._parts(synthesizer), query, nodes=self._engine.retrieve(query))
         host.streaming = False
         call = Call[Any](wrap(host), host.settings, memory=host.parts.memory)
         return run(call.flow(), call)
 
-    def check_numbers(self, options: Mapping[str, Any]) -> None:
-        """Check that the first prompt asks for the two numbers that options need."""
-        self._parts(self._with(options))
+    @cached_property
+    def wide(self) -> EnginePipeline | None:
+        """The same over a retriever that finds at least `WIDE` nodes; None if it cannot be told to."""
+        engine = copy(self._engine)
+        if not isinstance(engine.retriever, VectorIndexRetriever) or engine._node_postprocessors:  # noqa: SLF001
+            return None
+        engine._retriever = retriever = copy(engine.retriever)  # noqa: SLF001
+        retriever.similarity_top_k = max(WIDE, retriever.similarity_top_k)
+        return EnginePipeline(engine, self.kept, name=self.name)
 
     def _with(self, options: Mapping[str, Any]) -> SelfRouteSynthesizer:
         synthesizer = copy(self._synthesizer)
@@ -89,4 +96,4 @@ class EnginePipeline(Pipeline):
             type(engine), SelfRouteQueryEngine
         )
         retriever = internals.fixed(engine.retriever) if own else None
-        return synthesizer.parts(synthesizer.limited(retriever, engine._node_postprocessors))  # noqa: SLF001
+        return synthesizer._parts(synthesizer.limited(retriever, engine._node_postprocessors))  # noqa: SLF001
