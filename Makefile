@@ -108,7 +108,7 @@ bench: $(VENV)/.test ## Count the bytecodes of a question, and measure a service
 notebooks: $(VENV)/.torch ## Run the notebooks and keep their outputs
 	for path in notebooks/*.ipynb; do $(BIN)/python -c "$$RUN_NOTEBOOK" $$path; done
 
-pictures: $(VENV)/.pictures ## Draw the pictures of README and home page anew, and record the demo
+pictures: $(VENV)/.self ## Draw the pictures of README and home page anew
 	$(BIN)/python docs/pictures/draw.py
 
 docs: $(VENV)/.docs ## Build the documentation in site/
@@ -176,6 +176,6 @@ $(VENV_OLDEST)/.test: pyproject.toml requirements-oldest.txt | $(VENV_OLDEST)/.p
 		--requirement requirements-oldest.txt --editable '.[langchain,llamaindex]'
 	@touch $@
 
-$(VENV)/.docs $(VENV)/.pictures $(VENV)/.release: $(VENV)/.self
+$(VENV)/.docs $(VENV)/.release: $(VENV)/.self
 	$(INSTALL) --group $(@F:.%=%)
 	@touch $@
