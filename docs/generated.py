@@ -37,7 +37,7 @@ def _notebook(path: Path) -> Iterator[tuple[str, str | bytes]]:
     for number, cell in enumerate(json.loads(path.read_text("utf-8"))["cells"]):
         source = "".join(cell["source"])
         if cell["cell_type"] == "markdown":
-            parts.append(source.replace(".ipynb)", ".md)"))
+            parts.append(source.replace(".ipynb)", ".md)").replace("](../docs/", "](../"))
             continue
         if "hide-input" not in cell["metadata"].get("tags", ()):
             parts.append(_fenced(source, "python"))

@@ -1,9 +1,9 @@
 """Two doors for LangChain's agents: the agent's own answers routed, and tools to look with.
 
     pip install "selfroute-workbench" langchain-openai
-    python examples/agent.py [--model openai:gpt-4o-mini]
+    python examples/agent.py [--model openai:gpt-5-mini]
 
-Prints, for two questions about the documents that come with selfroute, the step that answered and the answer; then what
+Prints, for two questions about the document that comes with selfroute, the step that answered and the answer; then what
 an agent would be told that looks for words in a document. Without `--model` recorded replies of a model answer.
 """
 
@@ -21,7 +21,7 @@ from selfroute_workbench.demo.corpus import question_of
 from selfroute_workbench.demo.vectors import demo_store
 from selfroute_workbench.demo.with_langchain import RecordedModel
 
-QUESTIONS = [question_of(name) for name in ("minutes-02", "minutes-04")]
+QUESTIONS = [question_of(name) for name in ("minutes-02", "minutes-03")]
 
 
 def make_agent(llm: Any, store: Any) -> Any:

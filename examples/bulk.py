@@ -2,7 +2,7 @@
 
     pip install "selfroute-workbench[embeddings]" langchain-openai
     python examples/bulk.py                                  # the 30 questions that come with selfroute
-    python examples/bulk.py questions.txt --out answers.jsonl --model openai:gpt-4o-mini --at-once 8
+    python examples/bulk.py questions.txt --out answers.jsonl --model openai:gpt-5-mini --at-once 8
 
 Questions are the lines of a text file, or a JSONL with the key `question`; other keys are copied to the answer. Each
 answer is written as soon as it arrives, and is not asked for again. Questions that failed are in answers.failed.jsonl,
@@ -158,7 +158,7 @@ def failed_beside(out: Path) -> Path:
 
 
 def make_store(embeddings: Embeddings) -> Chroma:
-    """Index the documents that come with selfroute. Open your own store here."""
+    """Index the document that comes with selfroute. Open your own store here."""
     documents = [Document(text, metadata={"source": name}) for name, text in load_documents().items()]
     splitter = RecursiveCharacterTextSplitter(
         chunk_size=1200,
@@ -176,7 +176,7 @@ def main() -> None:
     parser.add_argument("questions", type=Path, nargs="?", help="a text file, or a .jsonl")
     parser.add_argument("--out", type=Path, default=Path("answers.jsonl"))
     parser.add_argument("--at-once", type=int, default=4, help="how many questions to ask at a time")
-    parser.add_argument("--model", metavar="PROVIDER:NAME", help="such as openai:gpt-4o-mini")
+    parser.add_argument("--model", metavar="PROVIDER:NAME", help="such as openai:gpt-5-mini")
     options = parser.parse_args()
     if not options.out.parent.is_dir():
         parser.error(f"--out: there is no folder {options.out.parent}")

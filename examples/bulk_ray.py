@@ -6,7 +6,7 @@
 
 Questions are read as `examples/bulk.py` reads them. `--chain` names a function that returns your `SelfRouteChain`, with
 your store and your model; each actor calls it once, since no client can be sent to another process. Without it each
-actor indexes the documents that come with selfroute, and an extractive reader answers, which is not an LLM.
+actor indexes the document that comes with selfroute, and an extractive reader answers, which is not an LLM.
 
 Each actor asks with `abatch_as_completed`, and appends each answer at once to a file of its own in the folder `--out`.
 So whatever dies, an actor or this program, the same command asks only what has no answer: nothing is paid twice but the
@@ -70,7 +70,7 @@ def load(place: str) -> Callable[[], SelfRouteChain]:
 
 
 def make_chain() -> SelfRouteChain:
-    """Make the chain of an actor over the documents that come with selfroute."""
+    """Make the chain of an actor over the document that comes with selfroute."""
     return SelfRouteChain.from_vectorstore(make_store(load_embeddings()), ExtractiveReader())
 
 

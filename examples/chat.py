@@ -1,7 +1,7 @@
 """A chat in the terminal that remembers the conversation.
 
     pip install "selfroute-workbench[embeddings]" langchain-openai
-    python examples/chat.py                                  # or: --model openai:gpt-4o-mini
+    python examples/chat.py                                  # or: --model openai:gpt-5-mini
 
 It asks for a question, then shows the route in brackets and the answer as it arrives. A follow-up question ("And who
 paid for it?") is reworded so that it can be understood alone before the retriever gets it; both prompts contain the
@@ -88,7 +88,7 @@ def ask() -> str:
 
 
 def make_store(embeddings: Embeddings) -> Chroma:
-    """Index the documents that come with selfroute. Open your own store here."""
+    """Index the document that comes with selfroute. Open your own store here."""
     documents = [Document(text, metadata={"source": name}) for name, text in load_documents().items()]
     splitter = RecursiveCharacterTextSplitter(chunk_size=1200, chunk_overlap=200, add_start_index=True)
     return Chroma.from_documents(splitter.split_documents(documents), embeddings)
@@ -96,14 +96,14 @@ def make_store(embeddings: Embeddings) -> Chroma:
 
 def main() -> None:
     """Start the chat."""
-    parser = ArgumentParser(description="A chat about the documents that come with selfroute.")
-    parser.add_argument("--model", metavar="PROVIDER:NAME", help="such as openai:gpt-4o-mini")
+    parser = ArgumentParser(description="A chat about the document that comes with selfroute.")
+    parser.add_argument("--model", metavar="PROVIDER:NAME", help="such as openai:gpt-5-mini")
     options = parser.parse_args()
     try:
         llm = init_chat_model(options.model) if options.model else None
     except Exception as error:  # noqa: BLE001 - each provider's client has its own errors
         parser.error(f"--model {options.model}: {one_line(error)}")
-    print("Indexing three documents ...")
+    print("Indexing a long document ...")
     embeddings = load_embeddings()
     store = make_store(embeddings)
     if llm:

@@ -8,7 +8,7 @@ r"""LlamaIndex over a Chroma server: index once, ask from any process.
 
 `index` replaces what was indexed before. `ask` indexes nothing: passages and whole documents come from the server. It
 shows the route in brackets, the answer as it arrives, the documents it was read from and the tokens it took. Ask a
-model with `--model openai:gpt-4o-mini`; without it the built-in extractive reader answers, which is not an LLM.
+model with `--model openai:gpt-5-mini`; without it the built-in extractive reader answers, which is not an LLM.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def main() -> None:
     parser = ArgumentParser(description="LlamaIndex over a Chroma server.")
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=8000)
-    parser.add_argument("--model", metavar="openai:NAME", help="such as openai:gpt-4o-mini")
+    parser.add_argument("--model", metavar="openai:NAME", help="such as openai:gpt-5-mini")
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("index").add_argument("files", type=Path, nargs="*", help="UTF-8 texts")
     commands.add_parser("ask").add_argument("question")
@@ -107,7 +107,7 @@ def main() -> None:
     try:
         if options.command == "index":
             texts = {path.name: path.read_text("utf-8") for path in options.files} or load_documents()
-            print(f"{index(client, texts, embeddings=embeddings)} passages of {len(texts)} documents are indexed")
+            print(f"{index(client, texts, embeddings=embeddings)} passages of {', '.join(texts)} are indexed")
         else:
             llm = llm or with_llamaindex.ExtractiveReader()
             ask(open_engine(client, llm, embeddings=embeddings), options.question)

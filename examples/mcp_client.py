@@ -1,9 +1,9 @@
 """A client of `selfroute mcp`, as an editor or a chat program is one.
 
     pip install "selfroute-workbench[mcp]" langchain-openai
-    python examples/mcp_client.py [--model openai:gpt-4o-mini]
+    python examples/mcp_client.py [--model openai:gpt-5-mini]
 
-Starts the server over one of the documents that come with selfroute, asks it a question, and prints the answer with the
+Starts the server over the document that comes with selfroute, asks it a question, and prints the answer with the
 sentence that says it. Without `--model` the built-in extractive reader answers, which is not an LLM.
 """
 
@@ -19,9 +19,8 @@ from mcp import Client, StdioServerParameters
 
 from selfroute.errors import SelfRouteError
 from selfroute_workbench.command.models import load_model
-from selfroute_workbench.demo.corpus import question_of
 
-QUESTION = question_of("minutes-02")
+QUESTION = "What was the greatest gust of the storm of 9 February 2025?"
 
 
 async def ask(arguments: list[str]) -> None:

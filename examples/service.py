@@ -1,7 +1,7 @@
 """A web service that streams answers, with the route that they took, as server-sent events.
 
     pip install "selfroute-workbench[embeddings]" langchain-openai fastapi uvicorn
-    python examples/service.py                               # or: --model openai:gpt-4o-mini
+    python examples/service.py                               # or: --model openai:gpt-5-mini
     curl -N --json '{"question": "Who retrieved the harbour fog bell after the gale, and for how much?"}' \
         http://127.0.0.1:8000/ask
     curl http://127.0.0.1:8000/ledger
@@ -88,7 +88,7 @@ def events_in(chunk: Mapping[str, Any]) -> Iterator[ServerSentEvent]:
 
 
 def make_store(embeddings: Embeddings) -> Chroma:
-    """Index the documents that come with selfroute. Open your own store here."""
+    """Index the document that comes with selfroute. Open your own store here."""
     documents = [Document(text, metadata={"source": name}) for name, text in load_documents().items()]
     splitter = RecursiveCharacterTextSplitter(chunk_size=1200, chunk_overlap=200, add_start_index=True)
     return Chroma.from_documents(splitter.split_documents(documents), embeddings)
@@ -97,7 +97,7 @@ def make_store(embeddings: Embeddings) -> Chroma:
 def main() -> None:
     """Start the service."""
     parser = ArgumentParser(description="A service that streams answers with their route.")
-    parser.add_argument("--model", metavar="PROVIDER:NAME", help="such as openai:gpt-4o-mini")
+    parser.add_argument("--model", metavar="PROVIDER:NAME", help="such as openai:gpt-5-mini")
     parser.add_argument("--port", type=int, default=8000, help="0 picks a free one")
     options = parser.parse_args()
     try:

@@ -1,7 +1,7 @@
 """Two tenants in one store, each with a document of the same name: every tenant sees only their own.
 
     pip install "selfroute-workbench[embeddings]" langchain-openai
-    python examples/tenants.py                               # or: --model openai:gpt-4o-mini
+    python examples/tenants.py                               # or: --model openai:gpt-5-mini
 
 It asks one question for both tenants through one chain, and shows what each answer was read from: the filter that is
 given with the call applies to the passages and to the whole document. Then a custom retriever hides the other tenant in
@@ -74,7 +74,7 @@ def show(who: str, result: Mapping[str, Any]) -> None:
 def main() -> None:
     """Ask for both tenants, for nobody, and with a custom retriever."""
     parser = ArgumentParser(description="Two tenants in one store.")
-    parser.add_argument("--model", metavar="PROVIDER:NAME", help="such as openai:gpt-4o-mini")
+    parser.add_argument("--model", metavar="PROVIDER:NAME", help="such as openai:gpt-5-mini")
     options = parser.parse_args()
     try:
         llm = init_chat_model(options.model) if options.model else None

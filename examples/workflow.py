@@ -1,9 +1,9 @@
 """The engine as a workflow of LlamaIndex: typed events on the way, and the response in the end.
 
     pip install "selfroute[llamaindex]" "selfroute-workbench[embeddings]" langchain-openai
-    python examples/workflow.py [--model openai:gpt-4o-mini]
+    python examples/workflow.py [--model openai:gpt-5-mini]
 
-Prints the events of one question about the documents that come with selfroute, and the answer. Without `--model`
+Prints the events of one question about the document that comes with selfroute, and the answer. Without `--model`
 recorded replies of a language model answer.
 """
 
@@ -21,11 +21,11 @@ from selfroute.error_text import one_line
 from selfroute_workbench.demo import with_llamaindex
 from selfroute_workbench.demo.corpus import load_documents, question_of
 
-QUESTION = question_of("minutes-04")
+QUESTION = question_of("minutes-03")
 
 
 def make_engine(llm: Any) -> SelfRouteQueryEngine:
-    """Return an engine over the documents that come with selfroute."""
+    """Return an engine over the document that comes with selfroute."""
     index = VectorStoreIndex.from_documents(
         [Document(text=text, id_=name) for name, text in load_documents().items()],
         embed_model=with_llamaindex.load_embeddings(),

@@ -22,8 +22,11 @@ from llama_index.core import MockEmbedding, VectorStoreIndex
 from langchain_selfroute import SelfRouteChain
 from llamaindex_selfroute import SelfRouteQueryEngine
 from loopback import LoopbackServer
-from selfroute_workbench.demo.corpus import load_questions
-from selfroute_workbench.demo.recorded import load_recording
+from selfroute_workbench.demo.corpus import load_documents, load_questions
+from selfroute_workbench.demo.recorded import PRICED_AS
+from selfroute_workbench.demo.vectors import demo_store
+from selfroute_workbench.demo.with_langchain import RecordedModel
+from selfroute_workbench.evaluation import Evaluation, Question, evaluate
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
@@ -33,7 +36,8 @@ known = pytest.mark.filterwarnings("ignore::DeprecationWarning:zmq", "ignore::Ru
 
 MINUTES = "Ms Okafor chaired the meeting in April."
 QUESTION = "Who chaired the meeting in April?"
-MODELS = [("openai", "gpt-4o-mini"), ("gemini", "gemini-2.5-flash"), ("openai", "my-model")]
+MODELS = [("openai", "gpt-5-mini"), ("gemini", "gemini-2.5-flash"), ("openai", "my-model")]
+ROUTES = ("rag", "sections", "long_context")
 PATH = re.compile(r"(?:^|[\s'\"(=\[])(?:/[\w.+-]+){2,}|[A-Z]:\\\\?\w", re.MULTILINE)
 
 
@@ -89,12 +93,20 @@ def said(name: str) -> str:
     return " ".join(" ".join(cell.source for cell in cells if cell.cell_type == "markdown").split())
 
 
-def recorded(step: str) -> dict[str, str]:
-    return {id_: reply for (id_, each), (_, reply) in load_recording().replies.items() if each == step}
+@cache
+def evaluated() -> Evaluation:
+    """What the default setting and the others make of the questions of the demo."""
+    [text] = load_documents().values()
+    asked = [Question("", one.id, one.question, one.answers, document=text) for one in load_questions()]
+    chain = SelfRouteChain.from_vectorstore(demo_store(), RecordedModel(), priced_as=PRICED_AS)
+    return evaluate(chain, asked, judge=True)
 
 
-DECLINED = {id_ for id_, reply in recorded("rag").items() if reply == "unanswerable"}
-NOT_ANSWERABLE = {question.id for question in load_questions() if question.kind == "unanswerable"}
+def routes_of(strategy: str, kind: str | None = None) -> Counter[str]:
+    """How many questions a strategy answered by each route; with a kind those of this kind."""
+    kinds = {question.id: question.kind for question in load_questions()}
+    results = [result for result in evaluated().results if result.strategy == strategy]
+    return Counter(result.route for result in results if kind in (None, kinds[result.shown.id]))
 
 
 @named
@@ -115,14 +127,15 @@ def test_notebook_prompts_were_recorded(path: Path) -> None:
 @pytest.mark.parametrize("name", ["01_langchain.ipynb", "02_llamaindex.ipynb"])
 def test_notebooks_of_frameworks_show_routes(name: str) -> None:
     text = shown(name)
-    assert "('Osric Pellan, a diver, for £180', 'long_context')" in text
+    assert "('Osric Pellan, a diver, for £180.', 'sections')" in text
     assert "Osric Pellan, diver, brought it up on 2 October for £180." in text
-    kinds = Counter((question.kind, question.id in DECLINED) for question in load_questions())
-    for kind in ("local", "steps", "whole", "unanswerable"):
-        assert re.search(rf"^{kind} +{kinds[kind, True]} +{kinds[kind, False]}$", text, re.MULTILINE)
-    many, declined = kinds.total(), len(DECLINED)
-    assert re.search(rf"^ +queries +{many - declined} +{declined} +{many}$", text, re.MULTILINE)
-    assert re.search(rf"^ +unanswerable +0 +{len(NOT_ANSWERABLE)} +{len(NOT_ANSWERABLE)}$", text, re.MULTILINE)
+    for kind in {question.kind for question in load_questions()}:
+        counts = routes_of("yours", kind)
+        row = " +".join(str(counts[route]) for route in ("long_context", "rag", "sections"))
+        assert re.search(rf"^{kind} +{row}$", text, re.MULTILINE)
+    counts = routes_of("yours")
+    row = " +".join(str(counts[route]) for route in ROUTES)
+    assert re.search(rf"^ +queries +{row} +{counts.total()}$", text, re.MULTILINE)
 
 
 def test_notebooks_of_frameworks_cost_the_same() -> None:
@@ -134,19 +147,24 @@ def test_notebooks_of_frameworks_cost_the_same() -> None:
     assert len(lines[0]) == 3
 
 
-def test_notebook_of_the_frontier() -> None:
-    text, prose = shown("04_when_to_route.ipynb"), said("04_when_to_route.ipynb")
-    graded = recorded("graded")
-    ended = [id_ for id_ in NOT_ANSWERABLE if int(graded[id_].split()[0]) < 20]
-    lost = DECLINED - NOT_ANSWERABLE
-    right = {"rag": 30 - len(lost), "self_route": 30, "graded": 30, "long_context": 30}
-    for strategy, count in right.items():
-        declined = len(DECLINED) if strategy == "rag" else len(NOT_ANSWERABLE)
-        assert re.search(rf"^{strategy} +{count}\.0 +{declined} ", text, re.MULTILINE)
-    assert f"RAG declines {len(DECLINED)} questions. {len(lost)} of these have an answer in the document" in prose
-    assert f"The graded chain ends {len(ended)} of these {len(NOT_ANSWERABLE)} after the draft" in prose
-    [(predicted, points)] = re.findall(r"r \+ d is right about (\d+) of (\d+) points", text)
-    assert predicted == points
+def test_notebook_of_composing() -> None:
+    text = shown("03_composing.ipynb")
+    assert "sections | Osric Pellan, a diver, for £180. | {'go': True, 'by': 'budget'" in text
+    assert "rag | unanswerable | {'go': False, 'by': 'budget'" in text
+    assert all(f"decided for {route} (" in text for route in ROUTES)
+
+
+def test_notebook_of_evaluating() -> None:
+    text, prose = shown("04_evaluating.ipynb"), said("04_evaluating.ipynb")
+    assert str(evaluated()) in text
+    tables = {table.name: table.rows for table in evaluated().tables()}
+    [ours, *_] = tables["main"]
+    [_, (*_, kept, lost, _), (*_, still_lost, _), _, _] = tables["abstention"]
+    assert f"RAG declines {kept + lost} questions. {lost} of these have an answer in the document" in prose
+    assert f"20 passages leave {still_lost}." in prose
+    assert f"it takes {ours[4]} times RAG's tokens" in prose
+    read = [routes_of(strategy)["long_context"] for strategy in ("yours", "paper")]
+    assert "It reads the document for {} questions, the paper's rule for {}.".format(*read) in prose
 
 
 @pytest.fixture
