@@ -119,6 +119,10 @@ CHUNKS = [
     "took the chair.",
 ]
 
+# As a file: some twenty passages, of which those that hold all are never among the nearest five.
+LONG = "\n\n".join(f"{chunk}{' The minutes were taken as read.' * 90}" for chunk in CHUNKS)
+TIKTOKEN = str(Path(llama_index.core.__file__).parent / "_static" / "tiktoken_cache")
+
 
 def answer(request: Request) -> str:
     return "Ms Okafor" if all(chunk.strip() in request.prompt for chunk in CHUNKS) else "unanswerable"
@@ -156,10 +160,15 @@ def ran(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
     document = llama_index.core.Document(text="".join(CHUNKS))
     names["index"] = VectorStoreIndex.from_documents([document], embed_model=MockEmbedding(8))
     with LoopbackServer(answer) as server, pytest.MonkeyPatch.context() as patch:
+        server.embed = lambda text: DeterministicFakeEmbedding(size=8).embed_query(str(text))  # or its tokens
         patch.chdir(tmp_path_factory.mktemp("page"))
+        Path("texts").mkdir()
+        Path("texts/minutes.md").write_text(LONG, "utf-8")
+        patch.setenv("TIKTOKEN_CACHE_DIR", TIKTOKEN)  # which OpenAI's embeddings would fill from elsewhere
         patch.setenv("OPENAI_API_KEY", "none")
-        patch.setenv("OPENAI_BASE_URL", server.openai_url)  # the variable of the client and of LangChain
-        patch.setenv("OPENAI_API_BASE", server.openai_url)  # that of LlamaIndex
+        if page != DOCS / "checking.md":  # it asks no model, and shows prices, which depend on the address
+            patch.setenv("OPENAI_BASE_URL", server.openai_url)  # the variable of the client and of LangChain
+            patch.setenv("OPENAI_API_BASE", server.openai_url)  # that of LlamaIndex
         with languages_put_back(), recorded(), redirect_stdout(StringIO()) as shown:  # a page may add event handlers
             for block in blocks_of(page):
                 if block.language == "python":
@@ -190,8 +199,7 @@ async def test_blocks_of_python_run(ran: Ran) -> None:
         assert re.search(pattern, ran.shown), pattern
     match named(ran.page):
         case "README.md":
-            answers = ran.names["chain"].invoke("Who chaired?")
-            assert (answers["answer"], answers["route"]) == ("Ms Okafor", "long_context")
+            assert ran.shown == "Ms Okafor long_context\n" * 2
         case "docs/composing.md":
             result = await ran.names["Ask"]().run(question="Who chaired?")
             assert (str(result), result.metadata["answerable"]) == ("Ms Okafor", True)
@@ -203,9 +211,8 @@ async def test_blocks_of_python_run(ran: Ran) -> None:
 # What pages print and do not show.
 SHOWN = {
     "docs/adapter.md": [r"queries +1 +1 +2\n", r"\ntokens read: \d+% of the long context alone"],
-    "README.md": ["Ms Okafor long_context\n", "Ms Okafor rag\n"],
     "docs/cost.md": [r"queries +0 +1 +1\n"],
-    "docs/evaluating.md": [r"Cannot tell which strategy is best: 1 question on 1 document are too few"],
+    "docs/evaluating.md": [r"Cannot tell whether yours pays: 1 question on 1 document are too few"],
 }
 
 
@@ -275,7 +282,8 @@ def adapters_of(scenario: Scenario, names: dict[str, Any]) -> Iterator[tuple[Any
     whole = texts[0].text
     rows = [(str(at), "minutes", at, "north", whole[at : at + 20]) for at in range(0, len(whole), 15)]
     stored = ScopedDocuments(names["StoredTexts"](rows), "north")
-    settings = Settings(refusal=scenario.refusal, **(scenario.options if steered else {}))
+    options: dict[str, Any] = {"answerability": "text", "sections": None, **(scenario.options if steered else {})}
+    settings = Settings(refusal=scenario.refusal, **options)
     # A list is read whatever was retrieved; out of a store, nothing is where nothing was.
     for documents in (texts, stored) if passages and not steered else (texts,):
         for reply, awaited in ((ask, False), (aask, True)):
@@ -327,7 +335,7 @@ def test_third_adapter_usage(ran: Ran) -> None:
     assert figures["tokens"]["long_context"]["input_tokens"] == second
     # For the first question it is an estimate: its prompt, with the whole document in place of the passages.
     alone = figures["savings"]["long_context_only"]
-    assert alone == pytest.approx(2 * second, rel=0.01)
+    assert alone == pytest.approx(2 * second, rel=0.03)
     assert f"({first + declined + second:,} of {alone:,}; queries: 2)" in str(adapter.ledger)
 
 
@@ -538,9 +546,8 @@ def test_reference() -> None:
 
 
 def test_home_page_shows_the_demo() -> None:
-    options: dict[str, Any] = {"answerability": "graded", "sections": 4_000, "citations": True}
-    demo = langchain_selfroute.SelfRouteChain.from_vectorstore(demo_store(), RecordedModel(), k=5, **options)
-    result = demo.invoke(question_of("minutes-04"))
+    demo = langchain_selfroute.SelfRouteChain.from_vectorstore(demo_store(), RecordedModel(), citations=True)
+    result = demo.invoke(question_of("minutes-03"))
     page = text_of(DOCS / "index.md")
     block = re.search(r"```json\n(.*?)```", page, re.DOTALL)
     assert block
