@@ -8,6 +8,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from contextvars import copy_context
 from typing import Any, TypeAlias, TypeVar
 from uuid import UUID
@@ -84,6 +85,8 @@ def check_numbers(name: str, prompt: BasePromptTemplate) -> None:
             check_numbers(name, template)
         return
     text = prompt.get_template()
+    with suppress(Exception):  # what takes other things than text
+        text = prompt.format(**dict.fromkeys(prompt.template_vars, ""))
     if isinstance(text, str):
         check_asks_for_numbers(name, text)
 

@@ -83,7 +83,7 @@ def self_route(  # noqa: C901, PLR0912 - one loop, read as a whole
                 continue
             if not found:
                 return Answer(refusal, step, False, decision, passages, found)
-            asked = yield from _ask(step, passages, found, ends="long_context" not in ladder[at + 1 :])
+            asked = yield from _ask(step, passages, found, rung, ends="long_context" not in ladder[at + 1 :])
             if asked is None:
                 continue
             route, (reply, context), skipped = step, asked, False
@@ -100,7 +100,7 @@ def self_route(  # noqa: C901, PLR0912 - one loop, read as a whole
 
 
 def _ask(
-    step: Route, passages: Sequence[Any], context: Sequence[Any], *, ends: bool = True
+    step: Route, passages: Sequence[Any], context: Sequence[Any], rung: int = 0, *, ends: bool = True
 ) -> Generator[Effect, Any, tuple[Reply, Sequence[Any]] | None]:
     """Ask the model of a step, with less to read each time that it refuses the prompt as too long.
 
@@ -108,6 +108,7 @@ def _ask(
         step: The step.
         passages: The retrieved passages.
         context: What the step reads.
+        rung: Which reading of sections it is, from 0.
         ends: Whether the error is raised if even the least is refused; else the documents are read.
 
     Returns:
@@ -118,7 +119,7 @@ def _ask(
         try:
             return (yield Generate(step, context)), context
         except Exception as too_long:  # noqa: PERF203 - the drivers throw in no other error
-            less: Sequence[Any] = (yield ReadDocuments(passages, too_long, step)) if retries else ()
+            less: Sequence[Any] = (yield ReadDocuments(passages, too_long, step, rung)) if retries else ()
             if not less and ends:
                 raise
             if not less:

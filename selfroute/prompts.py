@@ -71,13 +71,18 @@ question cannot be answered based on the text: exactly this word and nothing els
 Question: {question}
 Answer:"""
 
+ASKS_FOR_NUMBERS = (
+    "a {} that asks for two numbers from 0 to 100 on the first line of the reply: how likely the whole text holds an "
+    "answer, and how likely the answer would stay the same; selfroute.prompts.GRADED shows how"
+)
 NO_NUMBERS = (
     "your rag_prompt does not ask for the two numbers of answerability='graded', so replies are judged as text "
-    "(answerability='text'): add them as selfroute.prompts.GRADED does, or pass instructions= in place of the prompt"
+    "(answerability='text'): add them as selfroute.prompts.GRADED does, or pass instructions= in place of the prompt; "
+    "if it asks for them where we cannot see it, pass answerability='graded'"
 )
 """What is logged, and said by `check()`, where the default degrades for a prompt of the user's."""
 
-_SCALE = re.compile(r"(?<!\d)0(?!\d)[^\d\n]{1,12}100(?!\d)|(?<!\d)100(?=\s*([.,;:)%]|$))")  # not 100 words
+_SCALE = re.compile(r"(?<!\d)0(?!\d)[^\d]{1,40}100(?!\d)|(?<!\d)100(?=\s*([.,;:)]|$))")  # not 100 words, 100 %
 INSTRUCTIONS = "{instructions}\n\n"
 """What precedes a default prompt where there are instructions of the user's."""
 
@@ -142,9 +147,5 @@ def check_asks_for_numbers(name: str, text: str) -> None:
         ConfigurationError: It does not say, in any language, that they go to 100.
     """
     if not _SCALE.search(text):
-        msg = (
-            f"answerability='graded' needs a {name} that asks for two numbers from 0 to 100 on the first line of the "
-            "reply: how likely the whole text holds an answer, and how likely the answer would stay the same; "
-            "selfroute.prompts.GRADED shows how"
-        )
+        msg = f"answerability='graded' needs {ASKS_FOR_NUMBERS.format(name)}"
         raise ConfigurationError(msg)

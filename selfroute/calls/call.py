@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
+from operator import is_
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from selfroute.answerability import declines, declines_anywhere
@@ -86,6 +87,7 @@ class Call(Generic[Document]):
         self.generate, self.agenerate = model_calls.ask, model_calls.aask
         self._memory = memory
         self._in_doubt = False  # whether the latest step that was left was
+        self._new: Sequence[Document] = ()  # documents that were compared with what was sent, and hold more
         self.start: Start = "rag"
 
     def flow(self) -> Flow:
@@ -202,12 +204,15 @@ class Call(Generic[Document]):
                 await self.reading.aread()
             fitted = await self.fitting.afit(effect)
             read.extend(fitted)
-        return None if self._repeats(effect, fitted) else fitted
+        long = self.reading.length(fitted) > _LONG
+        repeats = await asyncio.to_thread(self._repeats, effect, fitted) if long else self._repeats(effect, fitted)
+        return None if repeats else fitted
 
     def _repeats(self, effect: ReadDocuments, fitted: Sequence[Document]) -> bool:
         """Return whether documents hold nothing new; a reply in doubt has been given up by then, so they are read."""
         declined = effect.anew and effect.step == "long_context" and not self._in_doubt
-        return declined and bool(fitted) and self.fitting.adds_nothing(fitted)
+        is_new = len(fitted) == len(self._new) and all(map(is_, fitted, self._new))  # as was seen before
+        return declined and bool(fitted) and not is_new and self.fitting.adds_nothing(fitted)
 
     def _explained(self, effect: ReadDocuments) -> ReadDocuments:
         """Return the effect with the error that says what is too long, where the host raised another one."""
@@ -260,7 +265,11 @@ class Call(Generic[Document]):
         if not self.reading.documents:
             return self._in_doubt
         fits = self._in_doubt or self.settings.escalation is not None  # else that is seen once they are fitted
-        return self.fitting.adds_nothing(self.fitting.last() if fits else self.reading.chosen)
+        documents = self.fitting.last() if fits else self.reading.chosen
+        if self.fitting.adds_nothing(documents):
+            return True
+        self._new = documents
+        return False
 
     @cached_property
     def _escalation(self) -> Escalation[Document]:

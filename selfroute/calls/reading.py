@@ -38,6 +38,7 @@ class Reading(Generic[Document]):
         self.passages: Sequence[Document] = ()
         self.documents: Sequence[Document] = ()
         self._is_read = False
+        self._failed: Exception | None = None
         self._lock = Lock()
         self._pending: asyncio.Future[Sequence[Document]] | None = None
         self._ranking: Ranking | None = None
@@ -46,8 +47,14 @@ class Reading(Generic[Document]):
     def read(self) -> Sequence[Document]:
         """Read the documents, unless a policy did so before, which may ask from several threads."""
         with self._lock:
+            if self._failed:
+                raise self._failed
             if not self._is_read:
-                self.documents, self._is_read = self._host.read(self.passages), True
+                try:
+                    self.documents, self._is_read = self._host.read(self.passages), True
+                except Exception as error:
+                    self._failed = error  # a callable that failed is not called again for this question
+                    raise
         return self.documents
 
     async def aread(self) -> Sequence[Document]:

@@ -14,7 +14,7 @@ from selfroute.calls.options import DEFAULTS, MAX_DOCUMENTS, RoutingOptions, Sec
 from selfroute.documents.window import room_in
 from selfroute.effects import Route, Start
 from selfroute.errors import ConfigurationError
-from selfroute.prompts import check_asks_for_numbers
+from selfroute.prompts import ASKS_FOR_NUMBERS
 from selfroute.usage.prices import PricedModel
 
 DOUBT_BELOW, STOP_BELOW = (70, 60, 50), (20, 50)
@@ -143,7 +143,8 @@ class Settings(RoutingOptions):
             ConfigurationError: There are bounds of the numbers.
         """
         if not self.doubt_below is self.stop_below is None:
-            check_asks_for_numbers("rag_prompt", "")
+            msg = f"doubt_below and stop_below need {ASKS_FOR_NUMBERS.format('rag_prompt')}; or leave them out"
+            raise ConfigurationError(msg)
         return self.model_copy(update={"answerability": "text", "degraded": True})
 
     @property

@@ -74,7 +74,7 @@ class OnModels(TriedQuestion[Document]):
             self.settings.check_prices(self.call.costs.priced, shared=self.host.one_model)
         except ConfigurationError as error:
             return False, message_of(error), ""
-        parts, unknown, drafted = list[str](), dict[str, None](), 0
+        parts, unknown, drafted, whole = list[str](), dict[str, None](), 0, self.tokens_of(self.behind)
         for what, step, context in self._to_pay():
             if isinstance(context, str):
                 parts.append(f"{what} skipped, since {context}")
@@ -83,7 +83,8 @@ class OnModels(TriedQuestion[Document]):
                 tokens, part, reason = self._price(step, context)
                 drafted = tokens if step == "rag" else drafted
                 times = f", {tokens / drafted:.1f} times the draft" if drafted and step != "rag" else ""
-                parts.append(f"{what} about {part}{times}")
+                share = f", {tokens / whole:.0%} of {self._what}" if step != "long_context" and tokens < whole else ""
+                parts.append(f"{what} about {part}{times}{share}")
                 unknown |= dict.fromkeys(filter(None, [reason]))
         if not parts:
             return None, "not tried, because there was no prompt to send", ""
@@ -100,7 +101,7 @@ class OnModels(TriedQuestion[Document]):
             yield (f"{name} are", "sections", skipped) if skipped else (f"{name} take", "sections", sections)
         if not self.to_read or self.settings.max_documents == 0:
             return
-        if self.drafts and self.fits.adds_nothing(self.to_read):
+        if self.fits.adds_nothing(self.to_read):
             nothing = "all of it was read before, so a question that gets here ends"
             yield f"reading {self._what} is", "long_context", nothing
         else:

@@ -412,8 +412,12 @@ def test_check_prices_each_reading(build: Callable[..., Any]) -> None:
         assert all(re.search(r"tokens, \$\d\.\d+ for 1,000 with gpt-4o-mini", price) for price in taken)
         tokens = [int(price.split()[0].replace(",", "")) for price in taken]
         assert tokens == sorted(tokens)
-        times = [price.rpartition(", ")[2] for price in taken[1:] if readings and DRAFT in readings]
-        assert times == [f"{count / tokens[0]:.1f} times the draft" for count in tokens[1:] if times]
+        if readings and DRAFT in readings:
+            said = zip(taken[1:], tokens[1:], strict=True)
+            assert all(f", {count / tokens[0]:.1f} times the draft" in price for price, count in said)
+            shares = [int(share[1]) for price in taken if (share := re.search(r", (\d+)% of the 2 documents", price))]
+            assert shares == sorted(shares)
+            assert 0 < shares[0] < 100
 
 
 @pytest.mark.parametrize("build", [many_in_langchain, many_in_llamaindex])
