@@ -109,8 +109,9 @@ def main(folder: Path) -> None:
     """Take in what was answered, and write what is to be answered next."""
     folder.mkdir(parents=True, exist_ok=True)
     take_in(folder)
-    for path in folder.glob("*.jsonl"):
-        path.unlink()
+    for name in ("*.replies", "rag", "rag_20", "graded", SECTIONS, "long_context", "grading"):
+        for path in folder.glob(f"{name}.jsonl"):
+            path.unlink()
     (document,) = load_documents().values()
     rows = list({row["id"]: row for row in ask_all()}.values())
     for row in rows:

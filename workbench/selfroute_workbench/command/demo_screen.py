@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from os.path import relpath
+from pathlib import Path
+from shutil import which
 
 from rich.console import Console
 from rich.table import Table as Grid
@@ -154,8 +158,13 @@ def show_recording(
             style="yellow",
         )
     console.print(
-        f"That took {seconds:.0f} s. Next, your own files: selfroute ask FILE... -q QUESTION --model PROVIDER:NAME"
+        f"That took {seconds:.0f} s. Next, your own files: {_command()} ask FILE... -q QUESTION --model PROVIDER:NAME"
     )
+
+
+def _command() -> str:
+    """Return how the command is called from here."""
+    return "selfroute" if which("selfroute") else relpath(Path(sys.executable).parent / "selfroute")
 
 
 def show_totals(

@@ -57,6 +57,8 @@ def evaluate(options: Options) -> bool:
     is_recorded = [*map(str, options.asked)] == [corpus.NAME] and not options.model
     if is_recorded:
         _check_recorded(options)
+        if options.out == Options.out:  # so that what was recorded is not taken for what was paid
+            options = replace(options, out=Path(f"{options.out}-{corpus.NAME}"))
     questions = _questions(asked, options.limit, in_files=bool(files))
     answering = Models.recorded() if is_recorded else models.load_models(options) or Models.extractive()
     judge = None if is_recorded else _judge(options, answering)
@@ -64,7 +66,7 @@ def evaluate(options: Options) -> bool:
     err = open_console(sys.stderr)
     if not (is_recorded or judge) and any(question.metric != "choice" for question in questions):
         err.print(_UNJUDGED, soft_wrap=True)
-    with Replies(options.out, max_cost=cap) as replies:
+    with Replies(None if is_recorded else options.out, max_cost=cap) as replies:
         if is_recorded:
             pipeline_of = _recorded(replies)
         elif files:
@@ -215,7 +217,7 @@ def _show(made: Evaluation, options: Options, *, err: Console, replies: Replies)
             show_summary(out, [f"{BETTER}:", *advice.lines])
         show_tables(out, [replace(one, notes=()) for one in tables if one.name == "main"])
         out.print(f"{options.out / 'report.html'}: the report, with each question, the tables and how sure this is")
-    if replies.asked or replies.kept:
+    if made.settings["questions"] != [corpus.NAME] or options.model:  # else nothing was asked
         err.print(replies.summary)
     if failed := len(made.failures):
         err.print(f"{failed} failed and are not scored; run the same command again to retry them.")

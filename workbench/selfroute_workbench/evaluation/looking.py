@@ -136,6 +136,8 @@ class Pipeline(ABC):
 def _as_json(value: Any) -> Any:
     if isinstance(value, tuple):
         return list(value)
+    if callable(value):
+        return f"{getattr(value, '__qualname__', type(value).__qualname__)}()"
     return value if value is None or isinstance(value, str | int | dict) else str(value)
 
 

@@ -8,9 +8,19 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from selfroute.calls.options import checked
 from selfroute.calls.settings import DOUBT_BELOW, STOP_BELOW
 from selfroute.errors import ConfigurationError
-from selfroute_workbench.evaluation.looks import TRIED, Failure, Look, Measure, Result, Strategy, by_question
+from selfroute_workbench.evaluation.looks import (
+    MOST_DOUBT,
+    TRIED,
+    Failure,
+    Look,
+    Measure,
+    Result,
+    Strategy,
+    by_question,
+)
 from selfroute_workbench.evaluation.questions import Question
 from selfroute_workbench.evaluation.replay import Rule, rungs_in
 
@@ -64,7 +74,11 @@ class Record:
         if not any(look.strategy == TRIED for look in self.looks):
             msg = "bounds are tried on 50 questions or more, with the default prompts or others that ask for numbers"
             raise ConfigurationError(msg)
+        doubt_below, stop_below = checked("doubt_below", doubt_below), checked("stop_below", stop_below)
         doubt = (doubt_below,) if isinstance(doubt_below, int) else tuple(doubt_below)
+        if max(doubt) > MOST_DOUBT:
+            msg = f"bounds of the confidence up to {MOST_DOUBT} were tried; doubt_below is {doubt_below!r}"
+            raise ConfigurationError(msg)
         draft, sections = (stop_below, stop_below) if isinstance(stop_below, int) else stop_below
         return self._led_by(Rule(TRIED, doubt, (draft, sections), documents))
 

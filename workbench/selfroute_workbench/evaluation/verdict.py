@@ -94,7 +94,7 @@ def verdict_of(evidence: Evidence, given: Mapping[str, Mapping[str, Any]]) -> Ve
     costs = {name: (each.dollars or 0.0) if priced else each.token_share for name, each in figures.items()}
     taken = min(_level_with_the_best(evidence, trials), key=lambda name: costs[name])
     is_told_from_rag = gains["rag"].is_distinguishable
-    if taken == "yours" and is_told_from_rag:
+    if taken == "yours" and is_told_from_rag and gains["rag"].gain > 0:
         advice = "It pays: nothing that costs less is level with it."
     elif taken == "yours":
         advice = "Nothing that costs less is level with it."
