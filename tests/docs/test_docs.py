@@ -162,8 +162,9 @@ def ran(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
     with LoopbackServer(answer) as server, pytest.MonkeyPatch.context() as patch:
         server.embed = lambda text: DeterministicFakeEmbedding(size=8).embed_query(str(text))  # or its tokens
         patch.chdir(tmp_path_factory.mktemp("page"))
-        Path("texts").mkdir()
-        Path("texts/minutes.md").write_text(LONG, "utf-8")
+        if named(page) == "README.md":
+            Path("texts").mkdir()
+            Path("texts/minutes.md").write_text(LONG, "utf-8")
         patch.setenv("TIKTOKEN_CACHE_DIR", TIKTOKEN)  # which OpenAI's embeddings would fill from elsewhere
         patch.setenv("OPENAI_API_KEY", "none")
         if page != DOCS / "checking.md":  # it asks no model, and shows prices, which depend on the address

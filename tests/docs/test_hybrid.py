@@ -57,7 +57,7 @@ async def test_the_recipe_reads_the_right_document_behind_its_filters(recipe: st
     exec(compile(recipe, "documents.md", "exec", dont_inherit=True), names)  # noqa: S102
     asked = await ask(names["hybrid"], question)
     assert len(set(found_in(asked))) > 2
-    assert (asked.route, BY_WORDS[question] in asked.names) == ("long_context", True)
+    assert (asked.route, BY_WORDS[question] in asked.names) == ("sections", True)
     assert sum(chunk.page_content in model.prompts[0] for chunk in one_store.chunks()) == 5
     assert BY_WORDS[question] in found_in(asked)[:2], "words find it first"
 

@@ -17,14 +17,15 @@ QUESTION = "What did the council decide about the harbour?"
 
 
 def shipped(each: int) -> list[str]:
-    """So many chunks of each shipped document, of sixty words each."""
-    return [chunk for text in load_documents().values() for chunk in chunks(text, 60)[:each]]
+    """So many chunks of the shipped document, of sixty words each, spread over it."""
+    (found,) = (chunks(text, 60) for text in load_documents().values())
+    return found[:: len(found) // each][:each]
 
 
 @pytest.fixture(scope="module")
 def texts() -> list[str]:
     """Thirty chunks."""
-    return shipped(10)
+    return shipped(30)
 
 
 class Book:
@@ -67,8 +68,9 @@ def test_raptor_tree_built_once(texts: list[str]) -> None:
 
 
 def test_raptor_long_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
-    texts, whole, split = shipped(20), Book(), Book()
+    texts, whole, split = shipped(60), Book(), Book()
+    monkeypatch.setattr(raptor, "_MOST_CLUSTERS", 3)  # so that they are long
     search(texts, whole)
-    monkeypatch.setattr(raptor, "_MOST_TOKENS", 600)
+    monkeypatch.setattr(raptor, "_MOST_TOKENS", 250)
     search(texts, split)
     assert len(split.asked) > len(whole.asked)
