@@ -85,8 +85,9 @@ def check_numbers(name: str, prompt: BasePromptTemplate) -> None:
             check_numbers(name, template)
         return
     text = prompt.get_template()
+    words: dict[str, Any] = dict.fromkeys(prompt.template_vars, "")
     with suppress(Exception):  # what takes other things than text
-        text = prompt.format(**dict.fromkeys(prompt.template_vars, ""))
+        text = prompt.format(**words)
     if isinstance(text, str):
         check_asks_for_numbers(name, text)
 
