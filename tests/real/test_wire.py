@@ -100,7 +100,8 @@ async def test_wire_rambling_refusal_is_hung_up_on(host: str, served: Served, cl
     before = served.count("cancel task")
     draft = llm_of(host, served, grammar=DECLINES, tokens=400, client=client)
     final = llm_of(host, served, client=client)
-    pipeline = pipeline_of(host, draft, final, **({} if host == "langchain" else {"streaming": True}))
+    options: dict[str, Any] = {} if host == "langchain" else {"streaming": True}
+    pipeline = pipeline_of(host, draft, final, text=f"{TEXT} The next meeting was set for May.", **options)
     began = time.monotonic()
     if host == "langchain":
         text = "".join([chunk.get("answer", "") async for chunk in pipeline.astream(QUESTION)])
