@@ -20,7 +20,7 @@ PARALLEL := --numprocesses auto --dist worksteal
 WHOLE := --hypothesis-profile matrix
 # Not with the oldest packages: what knows no framework, what the clients of today are needed for, and the commands.
 NOT_OLDEST := $(addprefix tests/,$(addprefix caching/test_,flights.py providers.py) \
-	command/% real/% $(addprefix core/test_,flow.py load.py typed.py) files/% $(addprefix hosts/test_,lengths.py pages.py reach.py) \
+	command/% real/% $(addprefix core/test_,flow.py load.py typed.py) files/% $(addprefix hosts/test_,lengths.py nothing_more.py pages.py reach.py) \
 	$(addprefix docs/test_,bulk_ray.py docs.py docstrings.py examples.py hybrid.py notebooks.py pictures.py) documents/test_rebuild.py \
 	evaluation/% paper/% \
 	languages/test_answerability.py support/% $(addprefix usage/test_,ledger_books.py telemetry.py))

@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("workflows")
 
 from llama_index.core import Document, MockEmbedding, VectorStoreIndex
-from llama_index.core.node_parser import SentenceSplitter
+from llama_index.core.node_parser import TokenTextSplitter
 from llama_index.core.workflow import Event, WorkflowRuntimeError
 
 from llamaindex_parts import ScriptedLLM
@@ -35,7 +35,7 @@ def engine_of(**fields: Any) -> tuple[SelfRouteQueryEngine, ScriptedLLM]:
     index = VectorStoreIndex.from_documents(
         [Document(text=text, id_="crane")],
         embed_model=MockEmbedding(8),
-        transformations=[SentenceSplitter(chunk_size=100, chunk_overlap=0)],
+        transformations=[TokenTextSplitter(chunk_size=100, chunk_overlap=0)],  # which needs no nltk
     )
     return SelfRouteQueryEngine.from_index(index, llm=llm, streaming=fields.get("streaming", False)), llm
 

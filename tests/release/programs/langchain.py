@@ -9,9 +9,10 @@ from langchain_core.runnables import RunnableLambda
 from langchain_selfroute import SelfRouteChain, SelfRouteLedger
 
 minutes = [Document("Ms Okafor took the chair.", metadata={"source": "minutes"})]
+whole = [Document("Ms Okafor took the chair. Tea was served.", metadata={"source": "minutes"})]
 llm = FakeListChatModel(responses=["unanswerable", "Ms Okafor"])
 chain = SelfRouteChain(
-    retriever=RunnableLambda(lambda _: minutes), llm=llm, documents=minutes, priced_as="openai:gpt-4o-mini"
+    retriever=RunnableLambda(lambda _: minutes), llm=llm, documents=whole, priced_as="openai:gpt-4o-mini"
 )
 ledger = SelfRouteLedger()
 result = chain.invoke("Who chaired the meeting?", config={"callbacks": [ledger]})

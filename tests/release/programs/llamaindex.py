@@ -28,7 +28,8 @@ class Declining(CustomLLM):
 
 minutes = Document(text="Ms Okafor took the chair.")
 index = VectorStoreIndex.from_documents([minutes], embed_model=MockEmbedding(embed_dim=8))
-engine = SelfRouteQueryEngine.from_index(index, llm=Declining(), priced_as="openai:gpt-4o-mini")
+whole = [Document(text="Ms Okafor took the chair. Tea was served.")]
+engine = SelfRouteQueryEngine.from_index(index, documents=whole, llm=Declining(), priced_as="openai:gpt-4o-mini")
 response = engine.query("Who chaired the meeting?")
 assert (str(response), response.metadata["route"]) == ("Ms Okafor", "long_context"), response
 assert 'pip install "selfroute[prices]"' in response.metadata["usage"]["cost_unknown"], response.metadata

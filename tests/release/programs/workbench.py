@@ -1,16 +1,11 @@
-"""The workbench: its command routes questions, reads files and says what it lacks; `evaluate` measures a chain.
-
-README's first code runs with it, too.
-"""
+"""The workbench: its command routes questions, reads files and says what it lacks; `evaluate` measures a chain."""
 
 import json
-import re
 import shutil
 import subprocess
 import sysconfig
 import tempfile
-from contextlib import redirect_stdout
-from io import BytesIO, StringIO
+from io import BytesIO
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -47,11 +42,6 @@ shown = json.loads(told("demo", "--limit", "1", "--json"))
 assert len(shown["questions"]) == 1, shown
 assert "pip install langchain-openai" in told("demo", "--limit", "1", "--model", "openai:gpt-4o-mini", code=1)
 assert "embeddings" in told("ask", __file__, "Why?", "--embeddings", "all-MiniLM-L6-v2", code=2)
-readme = Path(__file__).parents[3].joinpath("README.md").read_text("utf-8")
-code, shown_there = re.findall(r"```(?:python|text)\n(.*?)```", readme, re.DOTALL)[:2]
-with redirect_stdout(StringIO()) as printed:
-    exec(code)  # noqa: S102 - our own
-assert printed.getvalue() == shown_there, printed.getvalue()
 
 page = b"<html><title>Ferry</title><p>It leaves at <b>seven</b>.</html>"
 assert read_bytes(page, "a.html").text == "Ferry\n\nIt leaves at seven.", page
