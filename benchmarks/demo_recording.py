@@ -1,6 +1,6 @@
 """Record the replies of the demo, in rounds: `python benchmarks/demo_recording.py FOLDER`, again and again.
 
-Every strategy of the demo asks all questions by the real chain, as far as replies are recorded. The prompts that lack
+Every strategy of the demo asks all questions by the real chain, until a reply is not recorded. The prompts that lack
 one are written to `FOLDER/<step>.jsonl`. Let a model answer them in `FOLDER/<step>.replies.jsonl` (rows of `id` and
 `reply`); the next call takes these in and writes the prompts of the next round over the last one's. Once no reply is
 missing, `FOLDER/grading.jsonl` has the answers without a grade; `FOLDER/grading.replies.jsonl` (`id` and `grade`) is

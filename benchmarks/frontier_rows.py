@@ -1,17 +1,16 @@
-"""Lead recorded questions through the flow: the strategies, and what each comes to on a row of recordings."""
+"""Lead recorded questions through the flow: the strategies, and what each brings on a row of recordings."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from selfroute.calls.settings import DOUBT_BELOW, STOP_BELOW
+from selfroute.calls.settings import DOUBT_BELOW, MORE_THAN_BEFORE, STOP_BELOW
 from selfroute.effects import Route
 from selfroute_workbench.evaluation.replay import Signal, climb, signal_of
 
 Json = dict[str, Any]
 PART = 2  # sections may be one such part of the documents that they are held against
-LARGER = 4  # times the first sections are the second ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,4 +128,4 @@ def _is_too_large(step: str, row: Json, looks: dict[str, Look]) -> bool:
             return "sections" not in row["default"] and "documents" in row["default"]
         return first.characters * PART > documents.characters
     more = looks.get(step)
-    return (more.characters if more else LARGER * first.characters) * PART > documents.characters
+    return (more.characters if more else MORE_THAN_BEFORE * first.characters) * PART > documents.characters

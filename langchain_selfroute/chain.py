@@ -175,7 +175,7 @@ class SelfRouteChain(ChainMethods, RoutingOptions, RunnableSerializable[str | Ma
         settings, models = self._settings(), self._models
         if settings.answerability == "graded" and not self.has_default_rag_prompt:
             prompting.check_numbers("rag_prompt", self.rag_prompt)
-        if self.answerability is None and settings.answerability == "text":
+        if settings.degraded:
             self._memory.said.warn(_logger, prompts.NO_NUMBERS)
         self._prompts(settings)
         if isinstance(self.documents, StoredDocuments):

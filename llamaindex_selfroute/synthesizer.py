@@ -228,7 +228,7 @@ class SelfRouteSynthesizer(NamesUncopied, CheckedFields, BaseSynthesizer):
         settings = self._settings(first)
         if settings.answerability == "graded" and first != _RAG_PROMPT:
             check_numbers("rag_prompt", first)
-        if self.answerability is None and settings.answerability == "text":
+        if settings.degraded:
             self._memory.said.warn(_logger, prompts.NO_NUMBERS)
         _check_instructions(settings, first, last)
 

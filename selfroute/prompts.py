@@ -75,11 +75,15 @@ ASKS_FOR_NUMBERS = (
     "a {} that asks for two numbers from 0 to 100 on the first line of the reply: how likely the whole text holds an "
     "answer, and how likely the answer would stay the same; selfroute.prompts.GRADED shows how"
 )
-NO_NUMBERS = (
+JUDGED_AS_TEXT = (
     "your rag_prompt does not ask for the two numbers of answerability='graded', so replies are judged as text "
-    "(answerability='text'): add them as selfroute.prompts.GRADED does, or pass instructions= in place of the prompt; "
-    "if it asks for them where we cannot see it, pass answerability='graded'"
+    "(answerability='text')"
 )
+ASK_FOR_THEM = (
+    "add them as selfroute.prompts.GRADED does, or pass instructions= in place of the prompt; if it asks for them "
+    "where we cannot see it, pass answerability='graded'"
+)
+NO_NUMBERS = f"{JUDGED_AS_TEXT}: {ASK_FOR_THEM}"
 """What is logged, and said by `check()`, where the default degrades for a prompt of the user's."""
 
 _SCALE = re.compile(r"(?<!\d)0(?!\d)[^\d]{1,40}100(?!\d)|(?<!\d)100(?=\s*([.,;:)]|$))")  # not 100 words, 100 %

@@ -8,17 +8,17 @@ from operator import is_
 from typing import TypeVar
 
 from selfroute.calls.options import MAX_DOCUMENTS
+from selfroute.calls.settings import LEAST_SECTIONS
 from selfroute.checking.findings import Remark
 from selfroute.checking.trial import TriedQuestion
 from selfroute.checking.words import message_of, plural
 from selfroute.effects import Route
 from selfroute.errors import ConfigurationError
-from selfroute.prompts import NO_NUMBERS, check_asks_for_numbers
+from selfroute.prompts import ASK_FOR_THEM, JUDGED_AS_TEXT, check_asks_for_numbers
 
 Document = TypeVar("Document")
 _PROMPTS: Mapping[Route, str] = {"rag": "rag_prompt", "long_context": "long_context_prompt"}
-_SECTIONS = 4_000  # tokens; those that were measured
-_DEAR = 2 * _SECTIONS  # sections are read if they are half of the documents at most
+_DEAR = 2 * LEAST_SECTIONS  # sections are read if they are half of the documents at most
 _CHEAPER = (
     "set sections='auto' to read the best parts of these documents first, and max_documents=0 to read no whole "
     "document after them"
@@ -148,7 +148,7 @@ class OnModels(TriedQuestion[Document]):
         if unread:
             return None, f"not tried: {' and '.join(unread)} cannot be read before a question is asked", ""
         if self.settings.degraded:
-            return None, NO_NUMBERS.partition(":")[0], NO_NUMBERS.partition(": ")[2]
+            return None, JUDGED_AS_TEXT, ASK_FOR_THEM
         return (
             True,
             "the prompts show the question"

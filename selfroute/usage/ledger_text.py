@@ -93,7 +93,8 @@ def _not_compared(figures: Mapping[str, Any]) -> str:
 
 def _times_rag(tokens: Mapping[str, Any]) -> Iterator[str]:
     if drafted := tokens["rag"]["total_tokens"]:
-        yield f"tokens used: {tokens['total_tokens'] / drafted:.1f} times those of the drafts, which are what RAG takes"
+        times = tokens["total_tokens"] / drafted
+        yield f"tokens used: {times:.1f} times those of the drafts; RAG takes a draft for each question"
 
 
 def _sentences(figures: Mapping[str, Any]) -> Iterator[str]:

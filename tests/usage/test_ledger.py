@@ -317,7 +317,7 @@ def test_ledger_table(entries: list[Entry], table: str) -> None:
 
 
 def test_ledger_times_the_drafts() -> None:
-    assert "tokens used: 1.0 times those of the drafts, which are what RAG takes" in str(added([an_entry()]))
+    assert "tokens used: 1.0 times those of the drafts; RAG takes a draft for each question" in str(added([an_entry()]))
     twice = an_entry(usage=Usage(StepUsage(90, 10), StepUsage(190, 10), StepUsage(0, 0)))
     assert "tokens used: 3.0 times those of the drafts" in str(added([twice]))
     assert "times those of the drafts" not in str(added([an_entry(usage=Usage(None, None, StepUsage(5, 1)))]))

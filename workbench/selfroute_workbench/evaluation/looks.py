@@ -1,4 +1,4 @@
-"""Looks: what the model replied to each question, step by step, and the results that they come to.
+"""Looks: what the model replied to each question, step by step, and the results that follow from them.
 
 A look is one step that a strategy took at one question. A reply is paid once, whatever strategies took it.
 """
