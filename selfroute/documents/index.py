@@ -9,14 +9,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from functools import cache, lru_cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from sys import getsizeof
 from threading import Lock
 
 from selfroute.languages.sentences import sentence_spans
+from selfroute.languages.tokens import count_tokens
 from selfroute.languages.words import UNSPACED, WITHIN, fold, is_spaced
 
-BLOCK, SECTION = 1_500, 1_200  # characters
+BLOCK = 1_500  # characters
+SECTION = 1_200  # characters of English, some 300 tokens; of other scripts as many as have so many tokens
+_PER_TOKEN = 4  # characters of English
 _MOST = 150_000_000  # bytes of all that is kept: English of ten million characters takes some hundred million
 _PER_SENTENCE, _PER_SECTION, _PER_STEM, _PER_PLACE = 240, 160, 130, 8  # bytes, as measured; most are of small objects
 _SHORT = 4_000  # characters; a short text is taken apart in less than a millisecond
@@ -24,6 +27,11 @@ _SHORTEST_STEM = 3
 _LONGEST_KEPT = 60  # characters
 _VOICED = "\u3099\u309a"  # Japanese marks, which stand apart from their characters in decomposed text
 _SUFFIXES = ("ing", "ed", "ly", "e")
+# A Korean noun of two syllables or more, with a particle.
+_KOREAN = re.compile(
+    "([\uac00-\ud7a3]{2,}?)"
+    "(?:에서는|에서|에게|으로|까지|부터|처럼|보다|이나|이라|에는|은|는|이|가|을|를|에|의|로|와|과|도|만|께)$"
+)
 
 
 class Index:
@@ -35,8 +43,7 @@ class Index:
         grids: Twice, for each sentence the number of the stretch of `BLOCK` characters that it begins in; the
             stretches of the second begin in the middle of those of the first.
         blocks: How many such stretches there are.
-        sections: Where each section begins and ends: some sentences that follow one another, `SECTION` characters at
-            most.
+        sections: Where each section begins and ends: some sentences that follow one another, some 300 tokens at most.
         section_sizes: How many words each has.
         memory: About how many bytes all this takes, with the text; it depends on what a text holds more than on its
             length.
@@ -115,16 +122,24 @@ def _cuts(text: str, spans: Sequence[tuple[int, int]]) -> list[int]:
 
     A section ends as late as it can at the end of a paragraph, else of a line, else of a sentence; half full at least.
     """
-    ends = [end for _, end in spans]
+    longer = list(accumulate((_extra(text[start:end]) for start, end in spans), initial=0))
+    ends = [end + more for (_, end), more in zip(spans, longer[1:], strict=True)]  # if all was as long as in English
     cuts = [0]
     while (first := cuts[-1]) < len(spans):
-        start = spans[first][0]
+        start = spans[first][0] + longer[first]
         most = max(bisect(ends, start + SECTION, first), first + 1)
         if most < len(spans):
             least = max(bisect(ends, start + SECTION // 2, first, most), first + 1)
-            most = max(range(most, least - 1, -1), key=lambda at: min(text.count("\n", ends[at - 1], spans[at][0]), 2))
+            most = max(
+                range(most, least - 1, -1), key=lambda at: min(text.count("\n", spans[at - 1][1], spans[at][0]), 2)
+            )
         cuts.append(most)
     return cuts
+
+
+def _extra(sentence: str) -> int:
+    """Return how many characters of English more have the tokens of a sentence."""
+    return 0 if sentence.isascii() else max(_PER_TOKEN * count_tokens(sentence) - len(sentence), 0)
 
 
 @cache
@@ -160,6 +175,8 @@ def _stems(word: str) -> set[str]:
         folded = fold(part)
         if is_spaced(part):
             found.add(_stem(folded))
+            if noun := _KOREAN.match(part):
+                found.add(fold(noun[1]))
         else:
             found.update(folded, map("".join, pairwise(folded)))
     return found

@@ -270,3 +270,32 @@ def test_best_by_words() -> None:
     found = best_by_words("Which harbour has a lighthouse and a ferry?", [Index(text) for text in texts])
     assert found == [3, 2, 0]
     assert best_by_words("Who?", [Index(text) for text in texts]) == []
+
+
+SCRIPTS = {
+    "English": "The harbour board met on 12 March. Ms Chen took the chair. Ice was set at ninety a tonne. ",
+    "with dashes": "The board’s meeting was on 12 March. Ms Chen took the chair — again. Ice was “ninety a tonne”. ",
+    "Chinese": "港务局于三月十二日召开会议。会议由陈女士主持。冰的价格定为每吨九十元。",
+    "Japanese": "港湾局は三月十二日に会議を開いた。議長は陳氏が務めた。氷の値段は一トン九十円と決まった。",
+    "Korean": "어선 조합은 삼월 십이일에 회의를 열었다. 의장은 박 선장이었다. 얼음 값은 톤당 구만 원으로 정했다. ",
+    "Russian": "Портовый совет собрался 12 марта. Заседание вела г-жа Чен. Цена льда была установлена. ",
+    "Hindi": "बंदरगाह समिति की बैठक 12 मार्च को हुई। अध्यक्षता सुश्री चेन ने की। बर्फ का दाम नब्बे तय हुआ। ",
+}
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_sections_have_as_many_tokens_in_each_script(script: str) -> None:
+    text = SCRIPTS[script] * 150
+    *whole, last = [count_tokens(text[start:end]) for start, end in Index(text).sections]
+    assert len(whole) > 3
+    assert all(200 < size < 340 for size in whole), whole
+    assert last < 340
+
+
+@pytest.mark.parametrize(
+    ("noun", "word"),
+    [("조합", "조합은"), ("회의", "회의를"), ("항구", "항구에서"), ("선장", "선장이"), ("부두", "부두까지")],
+)
+def test_korean_nouns_are_found_with_their_particles(noun: str, word: str) -> None:
+    assert set(stems_of(noun)) <= set(stems_of(word))
+    assert Index(f"{word} 열었다.").holding(next(iter(stems_of(noun)))) == {0}
