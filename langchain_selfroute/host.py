@@ -45,6 +45,7 @@ from selfroute.documents.access import StoredChunk, visible
 from selfroute.documents.stored import ScopedDocuments
 from selfroute.effects import Decided, ReadDocuments, Route
 from selfroute.hangup import LoopTurned, ahang_up
+from selfroute.prompts import sendable
 from selfroute.stores.listing import Test
 from selfroute.usage.account import Tally
 from selfroute.usage.addresses import account_of
@@ -241,7 +242,7 @@ class LangChainHost(Host[Document]):
     @override
     def prompt(self, step: Route, context: Sequence[Document]) -> FilledPrompt:
         text = context_of(context, self.parts.document_prompt, whole=step != "rag", name_of=self.source_of)
-        words = {**self.inputs, **self.settings.words, "context": text}
+        words = {**self.inputs, **self.settings.words, "context": sendable(text)}
         schema = length_of(self.settings.form_of(step), pydantic) if self.settings.structured else 0
         return FilledPrompt(prompting.filled_in(self.parts.prompts[step], words, self.config), words, schema=schema)
 

@@ -28,6 +28,7 @@ from selfroute.calls.call import Call
 from selfroute.calls.host import Host, Parts, Place, Prompt
 from selfroute.effects import Decided, Route
 from selfroute.hangup import LoopTurned, ahang_up
+from selfroute.prompts import sendable
 from selfroute.usage.account import Tally
 from selfroute.usage.addresses import account_of
 from selfroute.usage.counts import Entry
@@ -149,7 +150,12 @@ class LlamaIndexHost(Host[NodeWithScore]):
     @override
     def prompt(self, step: Route, context: Sequence[NodeWithScore]) -> FilledPrompt:
         text = convert.context_of(context, self.parts.document_prompt, whole=step != "rag")
-        words = {**self.words, **self.settings.words, "context_str": text, "query_str": self.question}
+        words = {
+            **self.words,
+            **self.settings.words,
+            "context_str": sendable(text),
+            "query_str": sendable(self.question),
+        }
         schema = length_of(self.settings.form_of(step), pydantic) if self.settings.structured else 0
         value = internals.formatted(self.parts.models[step], self.parts.prompts[step], words)
         return FilledPrompt(value, text, schema=schema)

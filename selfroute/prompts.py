@@ -108,6 +108,15 @@ def one_line(text: str, *, most: int = _MAX_VALUE) -> str:
     return line if len(line) <= most and len(text) <= 2 * most else f"{line[: most - 1]}…"
 
 
+def sendable(text: str) -> str:
+    """Return a text that a client can send: halves of surrogate pairs, as PDF readers give them, become U+FFFD."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
 def in_prompt(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return metadata as a prompt may show them: each key, and each value that is text, as one line."""
     shown = {_shown(key): _shown(value) for key, value in metadata.items()}

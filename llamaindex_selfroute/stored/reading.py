@@ -126,7 +126,7 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
         """Read the documents behind the nodes, best first, each once.
 
         Raises:
-            DocumentNotFoundError: A document is not in the store (a `LookupError`).
+            DocumentNotFoundError: None of the documents is in the store (a `LookupError`).
             ConfigurationError: A node may be hidden from the retriever, and no filters were declared.
         """
         return super().__call__(nodes, query)

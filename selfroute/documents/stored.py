@@ -55,7 +55,7 @@ class StoredReader(NamesUncopied, ABC, Generic[Passage, Document]):
         """Read the documents; called as the framework calls any source of documents.
 
         Raises:
-            DocumentNotFoundError: The store does not hold one of them (a `LookupError`).
+            DocumentNotFoundError: The store holds none of them (a `LookupError`).
             ConfigurationError: A chunk may be hidden from the retriever, and no filter was declared; or nothing says in
                 which order the chunks belong.
         """
@@ -139,13 +139,19 @@ class StoredReader(NamesUncopied, ABC, Generic[Passage, Document]):
         access = self._access(self._wall)
         groups = self._grouped(passages)
         self._check_names(groups, access)
-        documents = []
+        documents, missing = list[Document](), list[DocumentNotFoundError]()
         for source, found in groups:
-            document = self._read_one(source, found, access)
+            try:
+                document = self._read_one(source, found, access)
+            except DocumentNotFoundError as error:  # as when a document was deleted, and a passage of it was not
+                missing.append(error)
+                continue
             documents.append(document)
             if source is not None and access.key is not None and not access.verified:
                 self._lengths_known.put((source,), 0)
                 self._lengths_known.put((source, access.key), len(self._text_of(document)))
+        if missing and not documents:
+            raise missing[0]
         return documents
 
     def _sizes(self, passages: Sequence[Passage], scope: Any) -> list[Size] | None:

@@ -87,7 +87,7 @@ def document(where: str, given: str | Text) -> Any:
 
 
 def _id_of(text: str) -> str:
-    return str(uuid5(NAMESPACE_OID, text))  # as random as LlamaIndex's own, but the same in each process
+    return str(uuid5(NAMESPACE_OID, ascii(text)))  # as random as LlamaIndex's own, but the same in each process
 
 
 def passage(where: str, given: str | Text) -> Any:
