@@ -168,7 +168,7 @@ class Call(Generic[Document]):
         self.reading.passages = passages
         if not passages:
             self._memory.said.warn(_logger, _NOTHING_FOUND)
-        return ReadDocuments(passages[: self.settings.draft_passages], step="rag")
+        return ReadDocuments(self.reading.drafted, step="rag")
 
     def compare(self, effect: Compare) -> bool:
         """Return whether the passages are most of their documents, so that a draft would cost more than it saves."""

@@ -196,8 +196,8 @@ class Fitting(Generic[Document]):
         when it holds nothing new.
         """
         count, window, reading = self.count("sections"), self.window("sections"), self._reading
-        drafted, around = reading.passages[: self._settings.draft_passages], 0
-        budget = self._settings.section_tokens(effect.rung, drafted=self.tokens(drafted, count_tokens))
+        around, drafted = 0, self.tokens(reading.drafted, count_tokens)
+        budget = self._settings.section_tokens(effect.rung, drafted=drafted)
         if window is not None or effect.too_long:
             around = self._around("sections", count)
         if window is not None:
@@ -230,7 +230,7 @@ class Fitting(Generic[Document]):
 
     def last(self) -> Sequence[Document]:
         """Return what the last step would read, as it fits its window."""
-        effect = ReadDocuments(self._reading.passages[: self._settings.draft_passages])
+        effect = ReadDocuments(self._reading.drafted)
         return self._fit_documents(effect, whole=self._fits(effect))
 
     def _fit_documents(self, effect: ReadDocuments, *, whole: bool) -> Sequence[Document]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import groupby
 from threading import Lock
@@ -51,11 +51,14 @@ class Reading(Generic[Document]):
                 raise self._failed
             if not self._is_read:
                 try:
-                    self.documents, self._is_read = self._host.read(self.passages), True
+                    self._take(self._host.read(self.passages))
                 except Exception as error:
                     self._failed = error  # a callable that failed is not called again for this question
                     raise
         return self.documents
+
+    def _take(self, documents: Sequence[Document]) -> None:
+        self.documents, self._is_read = self._each_once(documents, self._host.text_of), True
 
     async def aread(self) -> Sequence[Document]:
         """The async twin of `read`; also if a policy asks twice at the same time."""
@@ -77,7 +80,7 @@ class Reading(Generic[Document]):
         return self._pending
 
     async def _keep(self, documents: Sequence[Document]) -> None:
-        self.documents, self._is_read = documents, True
+        self._take(documents)
         await asyncio.to_thread(lambda: self.chosen)  # ranking a long text would block the event loop
 
     @property
@@ -125,16 +128,25 @@ class Reading(Generic[Document]):
             return self.documents
         if self._chosen is None:
             if most is None:
-                names, drafted = [self._host.source_of(passage) for passage in self.passages], len(self._drafted)
-                further = [name for name in names[drafted:] if name not in names[:drafted]]
+                drafted, found = ([self._host.source_of(one) for one in some] for some in (self.drafted, self.passages))
+                further = [name for name in found if name not in drafted]
                 self._chosen = [one for one in self.documents if self._host.source_of(one) not in further]
             else:
                 self._chosen = [self.documents[number] for number in self.ranking.documents[:most]]
         return self._chosen
 
     @property
-    def _drafted(self) -> Sequence[Document]:
-        return self.passages[: self._settings.draft_passages]
+    def drafted(self) -> Sequence[Document]:
+        """The passages that the draft reads: the first ones, each text once."""
+        return self._each_once(self.passages, self._host.retrieved_text)[: self._settings.draft_passages]
+
+    @staticmethod
+    def _each_once(given: Sequence[Document], text_of: Callable[[Document], str]) -> Sequence[Document]:
+        """Return passages or documents without those that repeat the text of one before, as of a file indexed twice."""
+        first: dict[str, Document] = {}
+        for one in given:
+            first.setdefault(text_of(one), one)
+        return given if len(first) == len(given) else list(first.values())
 
     def length(self, documents: Sequence[Document]) -> int:
         """Return the length of passages or documents, in characters."""
@@ -185,7 +197,7 @@ class Reading(Generic[Document]):
         """Return the passages of the documents that would be read, by the ranks of these passages alone."""
         most, names = self._settings.most_compared, [self._host.source_of(passage) for passage in self.passages]
         if most is None:
-            return self._drafted
+            return self.drafted
         if len(set(names)) <= most:
             return self.passages
         worth: dict[Any, float] = {}

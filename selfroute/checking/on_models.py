@@ -35,7 +35,7 @@ class OnModels(TriedQuestion[Document]):
 
     def look_at_window(self) -> Remark:
         """Return whether the passages and the documents fit the windows."""
-        drafted = self.found[: self.settings.draft_passages]
+        drafted = self.reading.drafted
         if self.drafts and not (len(self.fitting) == len(drafted) and all(map(is_, self.fitting, drafted))):
             found = f"the {plural(len(drafted), 'passage')} do not fit: {len(self.fitting)} would be read"
             return False, found, "retrieve fewer passages, or pass a model with a larger window"

@@ -1,4 +1,4 @@
-"""Both hosts: documents that cannot be sent as they are, and documents that are gone."""
+"""Both hosts: text that cannot be sent as it is, the same text twice, and documents that are gone."""
 
 from __future__ import annotations
 
@@ -36,3 +36,31 @@ async def test_a_document_that_is_gone_costs_no_other(where: str) -> None:
     assert (found.answer, found.names) == (FOUND, ["minutes"])
     with pytest.raises(DocumentNotFoundError, match="accounts"):
         await pipeline(where, passages=[gone], documents=documents, final=FINAL, sections=None, marker=BEGINNING).ask()
+
+
+ONE, TWO, THREE = "The pump was mended.", "Tea was served.", "Nobody spoke of the crane."
+
+
+@everywhere
+async def test_a_passage_that_repeats_another_gives_its_place_to_the_next(where: str) -> None:
+    """As in a store that was indexed twice."""
+    passages = [Text(text, name, 30 * at) for at, text in enumerate((ONE, TWO, THREE)) for name in ("a", "b")]
+    documents = [Text(f"{ONE} {TWO} {THREE} Mr Lin took the chair.", "a")]
+    one = pipeline(where, passages=passages, documents=documents, draft_passages=2, final=FINAL, marker=BEGINNING)
+    found = await one.ask()
+    assert all(found.prompts[0].count(text) == 1 for text in (ONE, TWO))
+    assert THREE not in found.prompts[0]
+    assert found.retrieved >= 3
+
+
+@everywhere
+@pytest.mark.parametrize("most", [2, None])
+async def test_documents_with_the_same_text_are_one(most: int | None, where: str) -> None:
+    whole = f"{ONE} Mr Lin took the chair, and the board met until nine in the evening."
+    chunks = [Text(text, name, at) for name in ("a", "b") for text, at in ((ONE, 0), (whole[len(ONE) :], len(ONE)))]
+    chunks.append(Text(f"{TWO} {THREE} Then it rose.", "c", 0))
+    documents = stored(where, store_of(where, chunks), open_to_all=True)
+    passages = [Text(ONE, "a", 0), Text(ONE, "b", 0), Text(TWO, "c", 0)]
+    options = {"sections": None, "final": FINAL, "marker": BEGINNING, "max_documents": most}
+    found = await pipeline(where, passages=passages, documents=documents, **options).ask()
+    assert (found.answer, sorted(found.names)) == (FOUND, ["a", "c"])
