@@ -10,9 +10,15 @@ from typing import Any, TypeVar
 
 from selfroute.documents.pages import Page, page_of
 
-ORDER_KEYS = ("page", "page_number", "page_label", "row", "seq_num", "seq", "order", "index", "chunk", "chunk_index")
-"""The keys under which loaders and splitters number pages and chunks, the coarsest first."""
-PLACE_KEYS = frozenset({"page", "page_number", "page_label", "chunk", "chunk_index"})
+_PAGES = "page page_number page_num page_no page_label"
+_CHUNKS = "chunk chunk_index chunk_idx chunk_number chunk_num chunk_no chunk_id split_id"
+_ORDER = (
+    f"{_PAGES} slide sheet section paragraph block row line seq_num seq sequence order index position part part_number "
+    f"number {_CHUNKS} start start_char start_char_idx char_start start_offset offset split_idx_start"
+)
+ORDER_KEYS = {name.replace("_", ""): rank for rank, name in enumerate(_ORDER.split())}
+"""The keys under which loaders and splitters number pages and chunks, without `_` and capitals, the coarsest first."""
+PLACE_KEYS = frozenset({*_PAGES.split(), "chunk", "chunk_index"})
 """The keys that only say where in its document a chunk stands. Filters are assumed not to use them."""
 
 _ABSENT = object()
@@ -98,7 +104,8 @@ def chunks_of(rows: Iterable[tuple[str, Mapping[str, Any]]], *, start_key: str) 
     keys: Sequence[str] | None = None
     for text, metadata in rows:
         if keys is None:
-            keys = [key for key in ORDER_KEYS if key in metadata]
+            ranks = {key: ORDER_KEYS.get(key.replace("_", "").lower()) for key in metadata if isinstance(key, str)}
+            keys = sorted((key for key, rank in ranks.items() if rank is not None), key=ranks.__getitem__)
         numbers = [offset(metadata.get(key)) for key in keys] if keys else ()
         place = tuple([-1 if number is None else number for number in numbers])
         yield Chunk(text, offset(metadata.get(start_key)), place, page_of(metadata))

@@ -12,6 +12,7 @@ from selfroute.documents.offsets import ALWAYS, repeats_itself
 from selfroute.documents.pages import Page
 from selfroute.errors import ConfigurationError
 
+_FURTHEST = 10_000  # from one number to the next, on average; offsets are as far apart as chunks are long
 _MIN_STEP_BACK = 20  # characters; no splitter steps back further, however small its chunks
 
 
@@ -98,7 +99,7 @@ def sort_by_place(chunks: Sequence[Chunk]) -> list[Chunk]:
         their order and have no places.
     """
     columns = list(zip(*(chunk.place for chunk in chunks), strict=False))
-    usable = [index for index, column in enumerate(columns) if -1 not in column]
+    usable = [index for index, column in enumerate(columns) if _orders(column)]
     rows = [(tuple(chunk.place[index] for index in usable), chunk) for chunk in chunks]
     pages: dict[tuple[int, ...], Page | None] = {}
     if not usable or any(pages.setdefault(place, chunk.page) != chunk.page for place, chunk in rows):
@@ -107,14 +108,26 @@ def sort_by_place(chunks: Sequence[Chunk]) -> list[Chunk]:
     placed: list[Chunk] = []
     number, last_place = 0, rows[0][0]
     step = 2 if min(last_place) > 1 else 0  # where numbers start at 2 or higher, the first chunks are missing
+    counted = [at for at, index in enumerate(usable) if _is_counted(columns[index])]
     for place, chunk in rows:
         if place != last_place:
-            missing = all(right - left != 1 for left, right in zip(last_place, place, strict=True))
+            steps = [place[at] - last_place[at] for at in counted]
+            missing = any(steps) and 1 not in steps
             last_place, step = place, 2 if missing else max(step, 1)
         if chunk.text:
             number, step = number + step, 0
             placed.append(replace(chunk, place=(number,)))
     return placed
+
+
+def _orders(column: Sequence[int]) -> bool:
+    """Return whether numbers that all chunks have can be those of an order: hashes and times are not."""
+    return -1 not in column and max(column) - min(column) <= _FURTHEST * len(column)
+
+
+def _is_counted(column: Sequence[int]) -> bool:
+    """Return whether numbers count without leaving many out, so that one that is not there is missing."""
+    return max(column) - min(column) < 2 * len(set(column))
 
 
 def split_by_page(chunks: Sequence[Chunk]) -> list[list[Chunk]]:

@@ -13,7 +13,7 @@ Page: TypeAlias = int | str
 """A page as its loader names it: a number, which may count from 0, or what is printed on it."""
 PageStart: TypeAlias = tuple[int, Page | None]
 """Where in a text a page begins, and the page; None where the text goes on with a page that nothing names."""
-PAGE_KEYS = ("page", "page_number", "page_label")
+PAGE_KEYS = ("page", "page_number", "page_num", "page_no", "pageNumber", "page_label")
 """The keys of the metadata under which loaders name the page that a text begins on, the first of them first."""
 
 
