@@ -12,6 +12,7 @@ from selfroute.documents.offsets import ALWAYS, repeats_itself
 from selfroute.documents.pages import Page
 from selfroute.errors import ConfigurationError
 
+_FEW = 8  # numbers that may be left out, on average, where chunks are counted
 _FURTHEST = 10_000  # from one number to the next, on average; offsets are as far apart as chunks are long
 _MIN_STEP_BACK = 20  # characters; no splitter steps back further, however small its chunks
 
@@ -126,8 +127,8 @@ def _orders(column: Sequence[int]) -> bool:
 
 
 def _is_counted(column: Sequence[int]) -> bool:
-    """Return whether numbers count without leaving many out, so that one that is not there is missing."""
-    return max(column) - min(column) < 2 * len(set(column))
+    """Return whether numbers count chunks, so that one that is not there is missing; lines and characters do not."""
+    return max(column) - min(column) <= _FEW * len(set(column))
 
 
 def split_by_page(chunks: Sequence[Chunk]) -> list[list[Chunk]]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from itertools import permutations
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,6 +16,7 @@ from langchain_text_splitters import RecursiveCharacterTextSplitter
 from lanes import examples
 from llamaindex_selfroute.stored.nodes import Link, put_together
 from selfroute.documents import chunks_of, rebuild
+from selfroute.documents.ordering import UnknownOrderError
 from selfroute.errors import ConfigurationError
 
 TEXTS = ("The crane was old.", "Tea was served.", "Nobody came.", "It rained.")
@@ -74,3 +76,80 @@ def test_put_together_by_links_or_offsets(links: list[Link], known: bool) -> Non
         else:
             with pytest.raises(ConfigurationError):
                 put_together(mixed, ordered=False)
+
+
+NAMES = [
+    "page",
+    "page_number",
+    "page_num",
+    "page_no",
+    "pageNumber",
+    "slide",
+    "sheet",
+    "section",
+    "paragraph",
+    "block",
+    "row",
+    "line",
+    "seq_num",
+    "seq",
+    "sequence",
+    "order",
+    "index",
+    "position",
+    "part",
+    "part_number",
+    "number",
+    "chunk",
+    "chunk_index",
+    "chunkIndex",
+    "chunk_idx",
+    "chunk_number",
+    "chunk_num",
+    "chunk_no",
+    "chunk_id",
+    "split_id",
+    "start",
+    "start_char",
+    "start_char_idx",
+    "char_start",
+    "start_offset",
+    "offset",
+    "split_idx_start",
+]
+LINES = [f"Part {number} of the notes says nothing of week {number}." for number in range(12)]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("step", [1, 53], ids=["counted", "in characters"])
+@pytest.mark.parametrize("kind", [int, float, str])
+def test_usual_names_of_numbers_put_chunks_in_order(name: str, step: int, kind: Any) -> None:
+    rows = [(text, {"source": "notes", name: kind(step * number)}) for number, text in enumerate(LINES)]
+    if kind is float:
+        rows = [(text, {**about, name: float(about[name])}) for text, about in rows]
+    found = rebuild(chunks_of(reversed(rows), start_key="start_index"), ordered=False)
+    assert found.text.splitlines() == LINES
+    assert found.gaps == ()
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [7] * 12,
+        [hash_of * 7_919_000_003 % 10**12 for hash_of in range(1, 13)],
+        [f"{n:x}f" for n in range(12)],
+        [None] * 12,
+    ],
+    ids=["constant", "hashes", "hex", "none"],
+)
+def test_what_is_no_order_puts_nothing_in_order(values: list[Any]) -> None:
+    rows = [(text, {"chunk_id": value}) for text, value in zip(LINES, values, strict=True)]
+    with pytest.raises(UnknownOrderError):
+        rebuild(chunks_of(rows, start_key="start_index"), ordered=False)
+    assert rebuild(chunks_of(rows, start_key="start_index")).text.splitlines() == LINES
+
+
+def test_a_page_comes_before_a_position() -> None:
+    rows = [(text, {"position": 100 - number, "page_num": number // 4}) for number, text in enumerate(LINES)]
+    found = rebuild(chunks_of(rows, start_key="start_index"), ordered=False).text.splitlines()
+    assert found == [*LINES[3::-1], *LINES[7:3:-1], *LINES[11:7:-1]]
