@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from examples_parts import ROOT
+from mutants import mutants
 
 pytestmark = [pytest.mark.matrix, pytest.mark.timeout(300)]
 
@@ -68,3 +69,23 @@ def test_benchmark_runs_on_a_tiny_input(benchmark: Callable[[Path], list[str]], 
     )
     assert "Traceback" not in done.stderr, done.stderr
     assert BENCHMARKS[benchmark] in done.stdout, done.stdout + done.stderr
+
+
+def test_mutants_of_what_is_pinned_and_what_is_not(tmp_path: Path) -> None:
+    """The test sees what `one` returns, and not what `two` does; the folder itself stays as it is."""
+    sums, test = tmp_path / "sums.py", tmp_path / "tests" / "test_sums.py"
+    test.parent.mkdir()
+    sums.write_text("def one():\n    return 1\n\n\ndef two():\n    return one() < 2\n", "utf-8")
+    test.write_text("from sums import one, two\n\n\ndef test_sums():\n    assert one() == 1\n    two()\n", "utf-8")
+    before = sums.read_text("utf-8")
+    command = [sys.executable, str(ROOT / "benchmarks" / "mutants.py"), "sums.py", "--seed", "1", "--number", "2"]
+    done = subprocess.run(  # noqa: S603
+        command, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.splitlines() == [
+        "caught    sums.py:2  1 -> 2 in: return 1",
+        "SURVIVED  sums.py:6  one() < 2 -> one() <= 2 in: return one() < 2",
+        "1 of 2 caught",
+    ]
+    assert sums.read_text("utf-8") == before
+    assert mutants(sums, seed=1, number=99) == mutants(sums, seed=2, number=99)
