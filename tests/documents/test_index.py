@@ -2,19 +2,49 @@
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
+from typing import Any
 
 import pytest
 
 from demo_texts import load_documents
+from golden import golden, text_of
 from selfroute.documents import index
-from selfroute.documents.index import KEPT, Index
+from selfroute.documents.index import KEPT, Index, stems_of
 
 TEXT = "The crane was repaired. " * 300
 OTHER = "The ferry was late. " * 300
+
+
+def taken_apart(text: str, stems: Sequence[str]) -> dict[str, Any]:
+    """Return an index as golden.json writes it; of each stem the sentences, and how often each section has it."""
+    found = Index(text)
+    of_stems = {stem: [sorted(found.holding(stem)), sorted(found.in_sections(stem).items())] for stem in stems}
+    return {
+        "sentences": [text[start:end] for start, end in found.spans],
+        "sizes": found.sizes,
+        "sections": found.sections,
+        "section_sizes": found.section_sizes,
+        "grids": found.grids,
+        "blocks": found.blocks,
+        "stems": of_stems,
+    }
+
+
+@golden("index")
+def test_index(case: dict[str, Any]) -> None:
+    """Only what the case states is compared."""
+    found = json.loads(json.dumps(taken_apart(text_of(case["text"]), case["is"].get("stems", ()))))
+    assert {key: found[key] for key in case["is"]} == case["is"]
+
+
+@golden("stems_of")
+def test_stems_of(case: dict[str, Any]) -> None:
+    assert sorted(stems_of(text_of(case["text"]))) == case["is"]
 
 
 class Making:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from golden import golden
 from selfroute.documents.label import KEY, Label, label_in, labelled_with, original_label
 from selfroute.documents.pages import Placing, placing_of
 
@@ -22,6 +23,16 @@ COPIES: dict[str, Callable[[Mapping[str, Any]], Any]] = {
     "JSON": lambda label: json.loads(json.dumps(label)),
     "a pickle": lambda label: pickle.loads(pickle.dumps(label)),  # noqa: S301
 }
+
+
+@golden("label")
+def test_labelled_with(case: dict[str, Any]) -> None:
+    """The label, and what it and the metadata say of the place of its text."""
+    label = labelled_with(case["known"], case["label"], case["text"])
+    assert (label, label.length) == (case["is"], len(case["text"]))
+    placing = placing_of({**case.get("metadata", {}), KEY: label}, case["text"])
+    assert [placing.begins, placing.shift, [*placing.pages], placing.page] == case["placing"]
+    assert [placing.page_at(at) for at in case["at"]] == case["pages"]
 
 
 def test_label_of_this_process_counts() -> None:

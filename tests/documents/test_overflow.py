@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from golden import GOLDEN as ALL
 from selfroute.documents.overflow import is_too_long, read_less
 
-GOLDEN = json.loads(Path(__file__).with_name("golden.json").read_text("utf-8"))["overflow"]
+GOLDEN = ALL["overflow"]
 """What providers said, the tokens of documents and around them in the refused prompt, and what to send then."""
 
 

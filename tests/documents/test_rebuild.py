@@ -6,18 +6,16 @@ import json
 import re
 from collections.abc import Sequence
 from itertools import permutations
-from pathlib import Path
 from random import Random
 from typing import Any
 
-import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from golden import GOLDEN, golden, text_of
 from selfroute.documents import Chunk, RebuiltDocument, chunks_of, offset, original_label, rebuild
-from selfroute.documents.ordering import UnknownOrderError
-
-GOLDEN: dict[str, Any] = json.loads(Path(__file__).with_name("golden.json").read_text("utf-8"))
+from selfroute.documents.offsets import repeats_itself
+from selfroute.documents.ordering import UnknownOrderError, deduplicate, sort_by_place, split_by_page
 
 # No two characters are the same: nothing repeats itself, so that nothing is in doubt.
 plain_texts = st.lists(st.characters(codec="utf-8"), unique=True, max_size=120).map("".join)
@@ -47,14 +45,44 @@ def in_some_orders(chunks: list[Chunk]) -> list[Any]:
     return [chunks[::-1], *(Random(seed).sample(chunks, len(chunks)) for seed in range(20))]  # noqa: S311
 
 
-@pytest.mark.parametrize("case", GOLDEN["rebuild"].values(), ids=GOLDEN["rebuild"])
+def chunks_in(case: dict[str, Any]) -> list[Chunk]:
+    rows = [GOLDEN["chunks"][row] if isinstance(row, str) else row for row in case["rows"]]
+    return list(chunks_of([(text_of(text), metadata) for text, metadata in rows], start_key="at"))
+
+
+@golden("rebuild")
 def test_rebuild(case: dict[str, Any]) -> None:
     """`mixed` is the result for chunks in no order, where that is another one."""
-    rows = [GOLDEN["chunks"][row] if isinstance(row, str) else row for row in case["rows"]]
-    chunks, doubtful = list(chunks_of(rows, start_key="at")), case.get("doubtful", False)
+    chunks, doubtful = chunks_in(case), case.get("doubtful", False)
     assert rebuilt(chunks, doubtful=doubtful) == case["is"]
     for mixed in in_some_orders(chunks):
         assert rebuilt(mixed, doubtful=doubtful, ordered=False) == case.get("mixed", case["is"])
+
+
+@golden("chunks_of")
+def test_chunks_of(case: dict[str, Any]) -> None:
+    assert [[chunk.start, [*chunk.place], chunk.page] for chunk in chunks_in(case)] == case["is"]
+
+
+@golden("deduplicate")
+def test_deduplicate(case: dict[str, Any]) -> None:
+    kept, certain, copies = deduplicate(chunks_in(case), ordered=case["ordered"])
+    assert [[one.text for one in kept], certain, [one.text for one in copies]] == case["is"]
+
+
+@golden("sort_by_place")
+def test_sort_by_place(case: dict[str, Any]) -> None:
+    assert [[one.text, *one.place] for one in sort_by_place(chunks_in(case))] == case["is"]
+
+
+@golden("split_by_page")
+def test_split_by_page(case: dict[str, Any]) -> None:
+    assert [[one.text for one in page] for page in split_by_page(chunks_in(case))] == case["is"]
+
+
+@golden("repeats_itself")
+def test_repeats_itself(case: dict[str, Any]) -> None:
+    assert repeats_itself(text_of(case["text"]), within=case["within"]) is case["is"]
 
 
 def _is_exact(whole: RebuiltDocument) -> bool:

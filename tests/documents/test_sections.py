@@ -6,12 +6,14 @@ import math
 from collections import defaultdict
 from collections.abc import Callable
 from itertools import accumulate, pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from demo_texts import load_documents
+from golden import GOLDEN, golden, text_of
 from lanes import examples
 from selfroute.documents.index import SECTION, Index, stems_of
 from selfroute.documents.sections import _STOP_WORDS, Ranking, Run, best_by_words, ranked
@@ -29,6 +31,27 @@ def filled(question: str, text: str, *passages: str, budget: int = 300) -> str:
     """The text that is read of one document, with marks where something is left out."""
     runs = ranked(question, [text], passages).fill(budget, count_tokens, always=len(passages))
     return " [...] ".join(read(runs, [text]))
+
+
+def texts_in(case: dict[str, Any]) -> list[str]:
+    return list(map(text_of, GOLDEN[case["texts"]] if isinstance(case["texts"], str) else case["texts"]))
+
+
+@golden("ranked")
+def test_ranked(case: dict[str, Any]) -> None:
+    """The documents, the best section, and the runs with their beginnings; a budget is in characters or in tokens."""
+    texts = texts_in(case)
+    found = ranked(case["question"], texts, case["passages"], origins=case.get("origins", ()))
+    budget, count = (case["tokens"], count_tokens) if "tokens" in case else (case["budget"], len)
+    runs = found.fill(budget, count, always=case["always"])
+    shown = [[run.document, run.start, run.end, texts[run.document][run.start : run.end][:20]] for run in runs]
+    assert [found.documents, found.best and [*found.best], shown] == case["is"]
+
+
+@golden("best_by_words")
+def test_best_by_words_pinned(case: dict[str, Any]) -> None:
+    texts = texts_in(case)
+    assert [texts[at] for at in best_by_words(case["question"], list(map(Index, texts)))] == case["is"]
 
 
 def test_sections_hold_all_sentences() -> None:

@@ -6,6 +6,7 @@ import sys
 import warnings
 from collections.abc import Mapping
 from contextlib import nullcontext
+from functools import reduce
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,8 +24,9 @@ from pydantic import BaseModel
 
 import langchain_selfroute.known as in_langchain
 import llamaindex_selfroute.known as in_llamaindex
-from selfroute.documents.access import RetrievedChunk, VisibilityCheck, frozen, is_one_of, is_same, name_of
-from selfroute.documents.chunks import is_same_value, shared_items
+from golden import golden
+from selfroute.documents.access import RetrievedChunk, VisibilityCheck, frozen, is_one_of, is_same, name_of, visible
+from selfroute.documents.chunks import differing_keys, is_same_value, shared_items
 from selfroute.errors import ConfigurationError
 
 KNOWN: Mapping[str, tuple[frozenset[str], Any]] = {
@@ -177,6 +179,49 @@ def test_wall_tells_values_of_other_types(one: Any, other: Any, same: bool) -> N
     with nullcontext() if same else pytest.raises(ConfigurationError, match="differs from the retrieved passages"):
         seen.check_chunk({"acl": other})
     assert (shared_items({"acl": one}, {"acl": other}) == {}) is not same
+
+
+@golden("differing_keys")
+def test_differing_keys(case: dict[str, Any]) -> None:
+    found = differing_keys(case["chunk"], case["passages"], ignored_keys={"page", "chunk"})
+    assert found == case["is"]
+
+
+@golden("shared_items")
+def test_shared_items(case: dict[str, Any]) -> None:
+    assert reduce(shared_items, case["rows"]) == case["is"]
+
+
+@golden("visible")
+def test_visible(case: dict[str, Any]) -> None:
+    found = visible(
+        case["documents"],
+        case["passages"],
+        lambda _, known: known.items() >= case["filter"].items(),
+        source_of=lambda one: one.get("source"),
+        metadata_of=dict,
+        source_key="source",
+    )
+    assert [one["name"] for one in found] == case["is"]
+
+
+def refusal(case: dict[str, Any]) -> str:
+    """Return the keys in which a chunk differs, or that the passages are from elsewhere; nothing if it may be read."""
+    passages = [RetrievedChunk(frozenset(ids), text, metadata) for ids, text, metadata in case["passages"]]
+    options = {"match_ids": False, "ignore_metadata": False, **case.get("options", {})}
+    seen = VisibilityCheck("doc", passages, ignored_keys={"page"}, advice="say it", **options)
+    try:
+        for metadata in case["chunks"]:
+            seen.check_chunk(metadata)
+        seen.check_document(set(case["ids"]), "Tea was served. It rained.")
+    except ConfigurationError as error:
+        return str(error).partition("passages in ")[2].removesuffix("; say it") or "not in this store"
+    return ""
+
+
+@golden("visibility_check")
+def test_visibility_check(case: dict[str, Any]) -> None:
+    assert refusal(case) == case["is"]
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\t", "\0", "\u200b", "* * *", "\u2014", "\U0001f44d"])

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from golden import GOLDEN, golden
 from selfroute.documents.window import fit, fit_documents, fit_passages, prompt_limit, room_in, trim
 from selfroute.usage import count_tokens
 
-GOLDEN: dict[str, Any] = json.loads(Path(__file__).with_name("golden.json").read_text("utf-8"))
 COUNTERS = {
     "characters": len,
     "words": lambda text: len(text.split()),
@@ -26,10 +24,6 @@ counters = st.sampled_from(sorted(COUNTERS)).map(COUNTERS.__getitem__)
 words = st.text(st.sampled_from("abcdeé是 \n"), min_size=1, max_size=9)
 texts = st.lists(words, max_size=40).map(" ".join)
 every_counter = pytest.mark.parametrize("count", COUNTERS.values(), ids=COUNTERS)
-
-
-def golden(kind: str) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("case", GOLDEN[kind].values(), ids=GOLDEN[kind])
 
 
 @golden("trim")
