@@ -39,11 +39,14 @@ def texts_in(case: dict[str, Any]) -> list[str]:
 
 @golden("ranked")
 def test_ranked(case: dict[str, Any]) -> None:
-    """The documents, the best section, and the runs with their beginnings; a budget is in characters or in tokens."""
+    """The documents, the best section, and the runs with their beginnings.
+
+    A budget is in tokens, or in characters, and `each` more for each text.
+    """
     texts = texts_in(case)
     found = ranked(case["question"], texts, case["passages"], origins=case.get("origins", ()))
-    budget, count = (case["tokens"], count_tokens) if "tokens" in case else (case["budget"], len)
-    runs = found.fill(budget, count, always=case["always"])
+    count = count_tokens if "tokens" in case else lambda text: len(text) + case.get("each", 0)
+    runs = found.fill(case.get("tokens", case.get("budget")), count, always=case["always"])
     shown = [[run.document, run.start, run.end, texts[run.document][run.start : run.end][:20]] for run in runs]
     assert [found.documents, found.best and [*found.best], shown] == case["is"]
 
