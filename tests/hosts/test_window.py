@@ -221,7 +221,7 @@ def test_documents_fill_the_budget_the_best_first_and_no_more(where: str) -> Non
         assert told.labels[0]["trimmed"] is True
         assert document.metadata.get("selfroute") == more.get("selfroute")
         assert one.model.steps == ["rag", "long_context"]
-    documents = [a_document(where, 400 + at, name) for at, name in enumerate(("May", "June", "July"))]
+    documents = [a_document(where, 400 + 4 * at, name) for at, name in enumerate(("May", "June", "July"))]
     before, budget = deepcopy(documents), count_tokens(long_text(400)) * 3 // 2
     told = long(where, documents=documents, max_context_tokens=budget).now()
     assert (told.names, told.read[0]) == (["May", "June"], long_text(400))
