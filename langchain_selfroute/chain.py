@@ -196,6 +196,7 @@ class SelfRouteChain(ChainMethods, RoutingOptions, RunnableSerializable[str | Ma
         k: int = 5,
         reach: int | None = None,
         source_key: str = "source",
+        order_key: str | None = None,
         filter: Any = None,  # noqa: A002 - the stores' name for it
         docstore: BaseStore[str, Document] | None = None,
         fetch: Fetch | None = None,
@@ -215,6 +216,7 @@ class SelfRouteChain(ChainMethods, RoutingOptions, RunnableSerializable[str | Ma
             reach: The number of passages to retrieve. All of them say which documents may hold the answer. None means
                 20 with `sections`, else `k`.
             source_key: The key of the metadata that names a chunk's document.
+            order_key: The key of the metadata that numbers its chunks, as in `StoredDocuments`.
             filter: Limits both the retriever and the documents, in the form that the store itself takes.
             docstore: Holds original documents, as in `StoredDocuments`.
             fetch: Lists the chunks of a document, as in `StoredDocuments`.
@@ -224,7 +226,9 @@ class SelfRouteChain(ChainMethods, RoutingOptions, RunnableSerializable[str | Ma
             ConfigurationError: The parts cannot work together.
         """
         arguments.check_store(vectorstore, searched=True)
-        stored = StoredDocuments(vectorstore, source_key=source_key, filter=filter, docstore=docstore, fetch=fetch)
+        stored = StoredDocuments(
+            vectorstore, source_key=source_key, order_key=order_key, filter=filter, docstore=docstore, fetch=fetch
+        )
         found = reach_of(k, reach, sections=fields.get("sections", DEFAULTS["sections"]))
         retriever = vectorstore.as_retriever(search_kwargs=stored.search_kwargs(found))
         if found != k:

@@ -20,12 +20,14 @@ from llamaindex_selfroute.convert import ModelInput
 from llamaindex_selfroute.events import SelfRouteDecisionEvent, SelfRouteQueryEvent, has_listener, send
 from llamaindex_selfroute.models import ResponseTally, package_of
 from llamaindex_selfroute.stored.filters import FilteredSource
+from llamaindex_selfroute.stored.naming import placed
 from llamaindex_selfroute.stored.nodes import Link
 from llamaindex_selfroute.view import view_of, with_view
 from selfroute.answerability.structured import length_of
 from selfroute.caching import Prefix, ProviderCache, prefix_in
 from selfroute.calls.call import Call
 from selfroute.calls.host import Host, Parts, Place, Prompt
+from selfroute.documents.stored import ScopedDocuments
 from selfroute.effects import Decided, Route
 from selfroute.hangup import LoopTurned, ahang_up
 from selfroute.prompts import sendable
@@ -224,7 +226,9 @@ class LlamaIndexHost(Host[NodeWithScore]):
 
     @override
     def source_of(self, document: NodeWithScore) -> str:
-        return document.node.ref_doc_id or document.node.node_id
+        node, source = document.node, self.source
+        name = source.names([document])[0] if isinstance(source, ScopedDocuments) else node.ref_doc_id
+        return str(name or node.node_id)
 
     @override
     def asking(self, question: str) -> Self:
@@ -235,7 +239,7 @@ class LlamaIndexHost(Host[NodeWithScore]):
 
     @override
     def place_of(self, passage: NodeWithScore) -> Place:
-        return Place(Link.of(passage.node).start, passage.node.metadata)
+        return Place(Link.of(passage.node).start, placed(passage.node))
 
     @override
     def window(self, step: Route) -> int | None:

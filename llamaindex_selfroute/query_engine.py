@@ -145,6 +145,8 @@ class SelfRouteQueryEngine(NamesUncopied, RetrieverQueryEngine):
         similarity_top_k: int = 5,
         reach: int | None = None,
         filters: MetadataFilters | None = None,
+        source_key: str | None = None,
+        order_key: str | None = None,
         documents: Source | None = None,
         llm: LLM | None = None,
         **fields: Unpack[EngineFields],
@@ -157,6 +159,8 @@ class SelfRouteQueryEngine(NamesUncopied, RetrieverQueryEngine):
             reach: The number of nodes to retrieve. All of them say which documents may hold the answer. None means 20
                 with `sections`, else `similarity_top_k`.
             filters: Limits both the retriever and the documents.
+            source_key: The key of the metadata that names a node's document, as in `StoredDocuments`.
+            order_key: The key of the metadata that numbers its nodes, as in `StoredDocuments`.
             documents: Where the whole documents come from. If None, `StoredDocuments(index)` reads those behind the
                 retrieved nodes from the index.
             llm: The model; `Settings.llm` if None.
@@ -164,7 +168,7 @@ class SelfRouteQueryEngine(NamesUncopied, RetrieverQueryEngine):
 
         Raises:
             ConfigurationError: The index's vector store cannot list its nodes, so you must pass `documents`. Or you
-                passed filters, and the index's retriever ignores filters.
+                passed filters, and the index's retriever ignores filters; or keys beside `documents`.
         """
         check_index(index)
         check_filters(filters)
@@ -178,7 +182,12 @@ class SelfRouteQueryEngine(NamesUncopied, RetrieverQueryEngine):
         if filters and filters.filters and not takes_filters(retriever):
             msg = f"{type(retriever).__name__} ignores filters; use a retriever that applies them"
             raise ConfigurationError(msg)
-        stored = StoredDocuments(index, filters=filters) if documents is None else documents
+        if documents is not None and (source_key or order_key):
+            msg = "source_key and order_key are of StoredDocuments: pass them there, or leave documents out"
+            raise ConfigurationError(msg)
+        stored = documents
+        if stored is None:
+            stored = StoredDocuments(index, filters=filters, source_key=source_key, order_key=order_key)
         return cls(retriever, documents=stored, llm=llm, **fields)
 
     @override

@@ -140,7 +140,7 @@ class LanceDB(Store):
     def listing_of(self, wrapper: Any) -> lancedb.LanceDB:
         """Read its table, if it has one."""
         id_, text = wrapper._id_key, wrapper._text_key  # noqa: SLF001
-        return lancedb.LanceDB(wrapper.get_table(), id=id_, text=text, metadata="metadata", named_in="metadata")
+        return lancedb.LanceDB(wrapper.get_table(), id=id_, text=text, metadata="metadata")
 
     def identity_of(self, wrapper: Any) -> Any:
         """Return the place of its database and the name of its table."""

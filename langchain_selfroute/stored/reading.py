@@ -19,6 +19,7 @@ from langchain_selfroute.convert import documents_of
 from langchain_selfroute.stored.kinds import store_of
 from langchain_selfroute.stored.searches import Limits, RetrieverScope, is_empty, scope_of
 from langchain_selfroute.stored.stores import Fetch
+from selfroute.arguments import check_key
 from selfroute.documents.access import Access, RetrievedChunk, StoredChunk, Wall, frozen, is_same
 from selfroute.documents.chunks import Chunk
 from selfroute.documents.label import KEY, Label, original_label
@@ -86,6 +87,7 @@ class StoredDocuments(StoredReader[Document, Document]):
         vectorstore: VectorStore,
         *,
         source_key: str = "source",
+        order_key: str | None = None,
         filter: Any = None,  # noqa: A002 - the stores' name for it
         docstore: BaseStore[str, Document] | None = None,
         fetch: Fetch | None = None,
@@ -96,6 +98,8 @@ class StoredDocuments(StoredReader[Document, Document]):
             vectorstore: The store that holds the chunks: Chroma, FAISS, Qdrant, Postgres, Milvus, LanceDB or
                 InMemoryVectorStore, or any other with `fetch`.
             source_key: The key of the metadata that names a chunk's document.
+            order_key: The key of the metadata that numbers the chunks of a document. Without it, their offsets say
+                their order, or numbers under one of the usual keys.
             filter: The filter that all chunks must match, in the store's own form, such as a dict for Chroma or a
                 callable that takes a Document for InMemoryVectorStore. Empty if nothing is hidden.
             docstore: Holds original documents by source. If there is a filter, an original is used only if none of its
@@ -112,13 +116,8 @@ class StoredDocuments(StoredReader[Document, Document]):
         if docstore is not None and not hasattr(docstore, "mget"):
             msg = f"docstore must be a BaseStore of Documents, such as InMemoryStore, not a {type(docstore).__name__}"
             raise ConfigurationError(msg)
-        if not isinstance(source_key, str) or not source_key:
-            msg = (
-                'source_key must be the key of the metadata that names a chunk\'s document, such as "source", not '
-                f"{source_key if source_key == '' else type(source_key).__name__!r}"
-            )
-            raise ConfigurationError(msg)
-        super().__init__()
+        check_key("source_key", source_key or "")
+        super().__init__(order_key)
         self.source_key, self.filter, self.docstore = source_key, filter, docstore
         self._store = store_of(vectorstore, fetch)
         if not is_empty(filter):

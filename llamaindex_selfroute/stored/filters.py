@@ -63,8 +63,10 @@ class AccessLimits:
         return tuple(map(repr, self.filters)), self.documents, self.nodes, self.bigger
 
     def let_through(self, node: BaseNode) -> bool:
-        """Return whether a node is one of the only nodes; a copy of it has to have the same text."""
+        """Return whether a node is one of the only nodes, of the only documents; a copy has to have the same text."""
         if self.nodes is not None and node.node_id not in self.nodes:
+            return False
+        if self.documents is not None and node.ref_doc_id not in self.documents:
             return False
         return (
             self.copies is None or metadata_dict_to_node(self.copies[node.node_id]).get_content() == node.get_content()

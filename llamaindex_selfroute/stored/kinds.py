@@ -88,7 +88,7 @@ class Postgres(VectorStore):
             id=table.node_id,
             text=table.text,
             metadata=table.metadata_,
-            own=lambda key, source: table.metadata_[key].astext == source,
+            own=lambda key, source: table.metadata_[key].astext == str(source),
             order_by=table.id,
         )
 
@@ -119,7 +119,7 @@ class LanceDB(VectorStore):
 
     @override
     def listing_of(self, wrapper: Any) -> lancedb.LanceDB:
-        return lancedb.LanceDB(wrapper.table, id="id", text=wrapper.text_key, metadata="metadata", named_in=None)
+        return lancedb.LanceDB(wrapper.table, id="id", text=wrapper.text_key, metadata="metadata", own=self.key)
 
     @override
     def identity_of(self, wrapper: Any) -> Any:

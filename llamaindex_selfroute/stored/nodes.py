@@ -5,16 +5,17 @@ A bigger node is what an `IndexNode` leads to, or the parent that a node was cut
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from llama_index.core.schema import BaseNode, IndexNode, NodeRelationship, RelatedNodeInfo
 from llama_index.core.storage.docstore import BaseDocumentStore
 
+from llamaindex_selfroute.stored.naming import page_in
 from selfroute.documents.chunks import Chunk, offset
 from selfroute.documents.ordering import UnknownOrderError
-from selfroute.documents.pages import Page, page_of
+from selfroute.documents.pages import Page
 from selfroute.documents.rebuild import RebuiltDocument, rebuild
 
 Known: TypeAlias = "Mapping[str, Any] | BaseDocumentStore"
@@ -32,8 +33,9 @@ class Link:
         before: The id of the node before it; None for the first.
         after: The id of the node after it; None for the last.
         parent: The id of the node that it was cut from or leads to; None if it was cut from the document itself.
-        version: The hash of the document that it was cut from; None if that is not known.
+        version: What tells the document that it was cut from, in this version, from others; None if that is not known.
         page: The page that it begins on; None if that is not known.
+        place: Its numbers, as in a `Chunk`.
     """
 
     id: str
@@ -42,8 +44,9 @@ class Link:
     before: str | None
     after: str | None
     parent: str | None
-    version: str | None = None
+    version: Hashable | None = None
     page: Page | None = None
+    place: tuple[int, ...] = ()
 
     @classmethod
     def of(cls, node: BaseNode, parent_start: int | None = None) -> Link:
@@ -63,8 +66,8 @@ class Link:
         start = None if start is None or parent_start is None or changed else parent_start + start
         before, after = _id(node, NodeRelationship.PREVIOUS), _id(node, NodeRelationship.NEXT)
         source = node.relationships.get(NodeRelationship.SOURCE)
-        version = source.hash if isinstance(source, RelatedNodeInfo) else None
-        return cls(node.node_id, text, start, before, after, parent, version, page_of(node.metadata))
+        version = (source.node_id, source.hash) if isinstance(source, RelatedNodeInfo) else None
+        return cls(node.node_id, text, start, before, after, parent, version, page_in(node))
 
     @property
     def page_number(self) -> int:
@@ -78,7 +81,7 @@ def _id(node: BaseNode, relationship: NodeRelationship) -> str | None:
     return related.node_id if isinstance(related, RelatedNodeInfo) else None
 
 
-def put_together(links: Iterable[Link], *, ordered: bool = True) -> RebuiltDocument:
+def put_together(links: Iterable[Link], *, ordered: bool = True, by_place: bool = False) -> RebuiltDocument:
     """Rebuild a document from all of its nodes, by following the links from each node to the next.
 
     If a node's neighbour is not among them, text is missing there. Nodes that were cut from another one among them, and
@@ -88,6 +91,7 @@ def put_together(links: Iterable[Link], *, ordered: bool = True) -> RebuiltDocum
     Args:
         links: The nodes.
         ordered: Whether the store returns them in the order in which they were added.
+        by_place: Whether only their places say where they belong.
 
     Raises:
         UnknownOrderError: The nodes have no order: neither the store nor their links and offsets tell it.
@@ -98,8 +102,9 @@ def put_together(links: Iterable[Link], *, ordered: bool = True) -> RebuiltDocum
         links.sort(key=lambda link: link.id)
     held.clear()
     paged = _are_pages(links)
-    if all(link.before is None and link.after is None for link in links):
-        chunks = [Chunk(link.text, link.start, (link.page_number,) if paged else (), link.page) for link in links]
+    if by_place or all(link.before is None and link.after is None for link in links):
+        places = [link.place or ((link.page_number,) if paged else ()) for link in links]
+        chunks = [Chunk(one.text, one.start, place, one.page) for one, place in zip(links, places, strict=True)]
         versions = {(link.page if paged else None, link.version) for link in links}
         doubtful = len(versions) > len({page for page, _ in versions})
         links.clear()
@@ -138,7 +143,7 @@ def _placed(ways: list[list[Link]], *, nested: bool, paged: bool) -> Iterator[Ch
         for link in way:
             if paged and link.page != last.page:
                 place += link.page_number - last.page_number > 1
-            else:
+            elif not paged:
                 place += link.version != last.version
             yield Chunk(link.text, None if nested else link.start, (place,), link.page)
             place, last = place + 1, link
@@ -208,15 +213,14 @@ class BiggerNodes:
         return tuple(map(id, self._known))
 
     def shown(
-        self, document: str, meets: Callable[[BaseNode], bool], hidden: Callable[[], Iterable[BaseNode]]
+        self, belongs: Callable[[BaseNode], bool], hidden: Callable[[], Iterable[BaseNode]]
     ) -> Callable[[BaseNode], BaseNode]:
         """Return a function that finds the node that a retriever returns in the place of a found one.
 
         It is the found one itself, unless that leads to a node of the same document, nothing of it hidden.
 
         Args:
-            document: The id of the document.
-            meets: Tests whether a node meets all filters.
+            belongs: Tests whether a node is of the document and meets all filters.
             hidden: Lists the hidden nodes of the document. It is called at most once, and only if a node leads further.
         """
         partly_hidden: set[str] | None = None
@@ -224,7 +228,7 @@ class BiggerNodes:
         def shown(node: BaseNode) -> BaseNode:
             nonlocal partly_hidden
             bigger = self._behind(node) if isinstance(node, IndexNode) else None
-            if bigger is None or bigger.ref_doc_id != document or not meets(bigger):
+            if bigger is None or not belongs(bigger):
                 return node
             if partly_hidden is None:
                 partly_hidden = {one.index_id for one in hidden() if isinstance(one, IndexNode)}

@@ -28,10 +28,12 @@ from llamaindex_selfroute.internals import fixed, index_of, leaves_of
 from llamaindex_selfroute.stored.conditions import test_of
 from llamaindex_selfroute.stored.filters import AccessLimits, is_trusted, limits_of
 from llamaindex_selfroute.stored.kinds import store_of
+from llamaindex_selfroute.stored.naming import Name, name_of
 from llamaindex_selfroute.stored.nodes import BiggerNodes, Link, parent_of, put_together
 from llamaindex_selfroute.stored.stores import Fetch
+from selfroute.arguments import check_key
 from selfroute.documents.access import Access, RetrievedChunk, StoredChunk, Wall, frozen
-from selfroute.documents.chunks import PLACE_KEYS, Chunk, without_keys
+from selfroute.documents.chunks import PLACE_KEYS, Chunk, chunks_of, without_keys
 from selfroute.documents.rebuild import RebuiltDocument, rebuild
 from selfroute.documents.stored import ScopedDocuments, StoredReader
 from selfroute.errors import ConfigurationError, DocumentNotFoundError
@@ -43,8 +45,8 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
     """The whole documents that the retrieved nodes came from, read from the index that holds the nodes.
 
     If the document store has the original, that is used. Otherwise the document is rebuilt from the nodes with the same
-    `ref_doc_id`: by their offsets (`start_char_idx`), or else in the order of their links. `metadata["selfroute"]` says
-    how a document was assembled: `method` (`"original"`, `"offsets"` or `"order"`), `chunks`, `gaps` (`[start, end]` in
+    `ref_doc_id`: by their offsets (`start_char_idx`), or else in the order of their links. Pages that a loader made
+    documents of are one document again, by the path of their file. `metadata["selfroute"]` says how a document was assembled: `method` (`"original"`, `"offsets"` or `"order"`), `chunks`, `gaps` (`[start, end]` in
     characters; start and end are equal if the length is unknown) and `trimmed`, with `read` (`[start, end]`) if it is;
     `pages` (`[start, page]`) if the nodes name theirs.
 
@@ -95,6 +97,8 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
         index: BaseIndex[Any],
         *,
         filters: MetadataFilters | None = None,
+        source_key: str | None = None,
+        order_key: str | None = None,
         docstore: BaseDocumentStore | None = None,
         fetch: Fetch | None = None,
     ) -> None:
@@ -104,10 +108,15 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
             index: The index. It must keep its nodes in its document store, or in a vector store that can list them;
                 otherwise pass `fetch`.
             filters: The filters that all nodes must match. Empty if nothing is hidden.
+            source_key: The key of the metadata that names a node's document, such as `"file_path"`. Without it, a node
+                with a page (`page_label` or `page`) beside `file_path` or `file_name` is of that file, and any other
+                node of the document with its `ref_doc_id`.
+            order_key: The key of the metadata that numbers the nodes of a document. Without it, the offsets and links
+                of nodes say their order, or numbers under one of the usual keys.
             docstore: Holds original documents; the index's own document store if None. An original is used only if the
                 nodes were cut from it and, if there are filters, none of its nodes is hidden.
-            fetch: Lists nodes in a store of another kind. It takes `(ref_doc_id, filters)` and returns all nodes of
-                that document that match the filters.
+            fetch: Lists nodes in a store of another kind. It takes `(ref_doc_id, filters)`, or with a `source_key`
+                `(value, filters)`, and returns all nodes of that document that match the filters.
 
         Raises:
             ConfigurationError: The store cannot list nodes and there is no `fetch`, or an argument is of the wrong
@@ -118,8 +127,10 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
         if docstore is not None and not hasattr(docstore, "get_document"):
             msg = f"docstore must be a document store, such as index.docstore, not a {type(docstore).__name__}"
             raise ConfigurationError(msg)
-        super().__init__()
+        super().__init__(order_key)
+        check_key("source_key", source_key)
         self.filters, self.docstore = filters, index.docstore if docstore is None else docstore
+        self.source_key = source_key
         self._store = store_of(index, fetch)
 
     def __call__(self, nodes: Sequence[NodeWithScore], query: QueryBundle) -> list[BaseNode]:
@@ -164,8 +175,11 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
         return Access(limits, limits.key, cached=cached, verified=verified, declared=not unknown, dropped=dropped)
 
     @override
-    def _source_of(self, passage: NodeWithScore) -> Hashable | None:
-        return passage.node.ref_doc_id or None
+    def _source_of(self, passage: NodeWithScore) -> Name | None:
+        return self._name_of(passage.node)
+
+    def _name_of(self, node: BaseNode) -> Name | None:
+        return name_of(node, self.source_key, self._store.can_find)
 
     @override
     def _passage_key(self, passage: NodeWithScore) -> Hashable:
@@ -175,10 +189,14 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
     def _refuse_unnamed(self, passages: Sequence[NodeWithScore]) -> None:
         if any(isinstance(passage.node, Document) for passage in passages):
             return  # such a node is itself a document
+        keys = sorted({str(key) for passage in passages for key in passage.node.metadata})
         msg = (
-            "no retrieved node has a ref_doc_id, which names its document (NodeRelationship.SOURCE): pass the engine "
-            "documents=, a callable that returns the documents"
+            f"no retrieved node names its document, by NodeRelationship.SOURCE or metadata[{self.source_key!r}]"
+            if self.source_key
+            else "no retrieved node has a ref_doc_id, which names its document (NodeRelationship.SOURCE)"
         )
+        advice = f"; the keys of their metadata are {keys}: pass the right one as source_key=" if keys else ""
+        msg = f"{msg}{advice}{', or' if keys else ':'} pass the engine documents=, a callable that returns the documents"
         raise DocumentNotFoundError(msg)
 
     @override
@@ -190,9 +208,12 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
     @override
     def _chunks(self, source: Any, limits: AccessLimits | None) -> Iterator[StoredChunk]:
         limits = AccessLimits() if limits is None else limits
-        if limits.documents is not None and source not in limits.documents:
-            return
-        shown = limits.bigger.shown(source, test_of(limits.filters), partial(self._hidden, source, limits))
+        meets = test_of(limits.filters)
+
+        def belongs(node: BaseNode) -> bool:
+            return self._name_of(node) == source and meets(node)
+
+        shown = limits.bigger.shown(belongs, partial(self._hidden, source, limits))
         parent_start = limits.bigger.starts(self.docstore)
         for found in self._visible(source, limits):
             node = shown(found)
@@ -212,30 +233,35 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
     @override
     def _ids(self, source: Any, limits: AccessLimits | None) -> list[str]:
         limits = AccessLimits() if limits is None else limits
-        if limits.documents is not None and source not in limits.documents:
+        if limits.documents is not None and source.key is None and source not in limits.documents:
             return []
-        if limits.copies is not None:  # then ids are not enough: texts are compared
+        if limits.copies is not None or (limits.documents is not None and source.key):  # then ids are not enough
             return [node.node_id for node in self._visible(source, limits)]
         ids = self._store.ids(source, limits.filters)
         return ids if limits.nodes is None else [id_ for id_ in ids if id_ in limits.nodes]
 
     @override
-    def _original(self, source: Any, passages: Sequence[NodeWithScore]) -> BaseNode | None:
-        found = self.docstore.get_document(source, raise_error=False)
+    def _original(self, source: Name, passages: Sequence[NodeWithScore]) -> BaseNode | None:
+        found = self.docstore.get_document(str(source), raise_error=False)
         return found if found is not None and self._is_source(found, [passage.node for passage in passages]) else None
 
     @override
     def _assemble(self, chunks: Iterator[StoredChunk]) -> tuple[RebuiltDocument, dict[str, Any]]:
         fields: dict[str, list[str]] = {kind: [] for kind in _EXCLUDED}
 
-        def links() -> Iterator[Link]:
+        def rows() -> Iterator[tuple[str, Mapping[str, Any]]]:
             for chunk in chunks:
                 node, link = chunk.host
+                links.append(link)
                 for kind in _EXCLUDED:
                     fields[kind] += [key for key in getattr(node, kind) if key not in fields[kind]]
-                yield link
+                yield link.text, node.metadata
 
-        return put_together(links(), ordered=self._ordered), fields
+        links: list[Link] = []
+        numbered = chunks_of(rows(), start_key=self.start_key, order_key=self.order_key)
+        placed = [replace(links[at], place=chunk.place) for at, chunk in enumerate(numbered)]
+        links.clear()
+        return put_together(placed, ordered=self._ordered, by_place=self.order_key is not None), fields
 
     @override
     def _document(self, source: Any, rebuilt: RebuiltDocument, fields: Mapping[str, Any]) -> BaseNode:

@@ -27,12 +27,13 @@ from typing_extensions import Self, override
 
 from llamaindex_selfroute import internals
 from llamaindex_selfroute.stored.conditions import DOCUMENT, Filters, strict_test_of, test_of, together
+from llamaindex_selfroute.stored.naming import Name
 from selfroute.documents.access import StoredChunk
 from selfroute.errors import ConfigurationError
-from selfroute.stores.listing import ByFunction, Wrapped, checked_rows, fetched, searches_as
+from selfroute.stores.listing import ByFunction, Wrapped, checked_rows, fetched, same_name, searches_as
 
-Fetch: TypeAlias = Callable[[str, MetadataFilters | None], Iterable[BaseNode]]
-"""Takes the id of a document and filters; returns all of its nodes that the filters let through."""
+Fetch: TypeAlias = Callable[[Any, MetadataFilters | None], Iterable[BaseNode]]
+"""Takes the name of a document and filters; returns all of its nodes that the filters let through."""
 _LIMITS = frozenset({100, 1_000, 9_999, 10_000, 16_384})  # after which integrations end a listing without a word
 _HARMLESS = frozenset(" _-./:")  # but not a quote, a backslash, or what some drivers replace, such as a percent sign
 _OWN = frozenset({*DOCUMENT, "_node_content", "_node_type"})  # kept beside a node's own metadata
@@ -58,26 +59,34 @@ class Store(ABC):
     def is_searched_by(self, retriever: Any) -> bool:
         """Return whether a retriever searches these nodes, and hides nodes only by its filters."""
 
+    def can_find(self, key: str, value: Any) -> bool:  # noqa: ARG002
+        """Return whether it can list the nodes that have a value under a key of their metadata."""
+        return True
+
     @abstractmethod
-    def rows(self, document: str, filters: Filters) -> Iterable[BaseNode]:
+    def rows(self, document: Name, filters: Filters) -> Iterable[BaseNode]:
         """Return what the store lists when it is asked for the nodes of a document; what comes is looked at once more.
 
         Raises:
             SelfRouteError: Not all of them can be listed.
         """
 
-    def nodes(self, document: str, filters: Filters) -> Iterable[BaseNode]:
+    def nodes(self, document: Name, filters: Filters) -> Iterable[BaseNode]:
         """Return all nodes of a document that the filters let through."""
         test = test_of(filters) if self.tests_filters else test_of(())
         return checked_rows(
             self.rows(document, filters),
-            belongs=lambda node: node.ref_doc_id == document and test(node),
+            belongs=lambda node: same_name(_name_in(node, document), document.value) and test(node),
             id_of=lambda node: node.node_id,
         )
 
-    def ids(self, document: str, filters: Filters) -> list[str]:
+    def ids(self, document: Name, filters: Filters) -> list[str]:
         """Return the ids of these nodes."""
         return [node.node_id for node in self.nodes(document, filters)]
+
+
+def _name_in(node: BaseNode, document: Name) -> Any:
+    return node.ref_doc_id if document.key is None else node.metadata.get(document.key)
 
 
 class Docstore(Store):
@@ -95,9 +104,8 @@ class Docstore(Store):
         return internals.index_of(retriever) is self._index and plain and self._indexed(()) is not None
 
     @override
-    def rows(self, document: str, filters: Filters) -> Iterator[BaseNode]:
-        info, test = self._docstore.get_ref_doc_info(document), test_of(filters)
-        ids = list(dict.fromkeys(info.node_ids if info else ()))
+    def rows(self, document: Name, filters: Filters) -> Iterator[BaseNode]:
+        ids, test = self._held(document), test_of(filters)
         indexed = self._indexed(ids)
 
         def visible(id_: str) -> BaseNode | None:
@@ -116,13 +124,25 @@ class Docstore(Store):
         return (node for node in map(visible, ids) if node)
 
     @override
-    def ids(self, document: str, filters: Filters) -> list[str]:
-        info = self._docstore.get_ref_doc_info(document)
-        ids = info.node_ids if info else []
+    def ids(self, document: Name, filters: Filters) -> list[str]:
+        ids = self._held(document)
         indexed = self._indexed(ids)
-        if filters or (indexed is not None and not indexed.issuperset(ids)):
+        if filters or document.key or (indexed is not None and not indexed.issuperset(ids)):
             return [node.node_id for node in self.nodes(document, filters)]
-        return list(ids)
+        return ids
+
+    def _held(self, document: Name) -> list[str]:
+        """Return the ids of the nodes that may be of a document; those of pages stand with what these say of a file."""
+        if document.key is None:
+            info = self._docstore.get_ref_doc_info(document)
+            return list(dict.fromkeys(info.node_ids if info else ()))
+        key, infos = document.key, (self._docstore.get_all_ref_doc_info() or {}).values()
+        known = [info for info in infos if key in info.metadata]
+        sure = [id_ for info in known if same_name(info.metadata[key], document.value) for id_ in info.node_ids]
+        named = {id_ for info in known for id_ in info.node_ids}
+        struct = self._index.index_struct  # the others have to be looked at, one by one
+        others = struct.nodes_dict.values() if isinstance(struct, IndexDict) else self._indexed(()) or ()
+        return list(dict.fromkeys([*sure, *(id_ for id_ in others if id_ not in named)]))
 
     def _indexed(self, ids: Iterable[str]) -> frozenset[str] | None:
         """Return ids of nodes that are in the index, including all such ones among `ids`.
@@ -171,14 +191,14 @@ class VectorStore(Wrapped, Store):
         return self.is_of(store) and self.is_plain(store)
 
     @override
-    def rows(self, document: str, filters: Filters) -> Iterator[BaseNode]:
-        return map(self.node_of, self.listing().rows(self.key, document, self.native(filters)))
+    def rows(self, document: Name, filters: Filters) -> Iterator[BaseNode]:
+        return map(self.node_of, self.listing().rows(document.key or self.key, document.value, self.native(filters)))
 
     @override
-    def ids(self, document: str, filters: Filters) -> list[str]:
+    def ids(self, document: Name, filters: Filters) -> list[str]:
         if not self.lists_ids or (filters and self.tests_filters):
             return super().ids(document, filters)
-        return self.listing().ids(self.key, document, self.native(filters))
+        return self.listing().ids(document.key or self.key, document.value, self.native(filters))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return type(self)(deepcopy(self.wrapper, memo), self.base)
@@ -206,6 +226,10 @@ class Listed(VectorStore):
     tests_filters = True
 
     @override
+    def can_find(self, key: str, value: Any) -> bool:
+        return _is_harmless(key) and _is_harmless(str(value))
+
+    @override
     def listing_of(self, wrapper: Any) -> ByFunction:
         return ByFunction(partial(_listed, wrapper))
 
@@ -220,7 +244,7 @@ def listing_class(store: Any) -> type:
     return next(kind for kind in type(store).__mro__ if "get_nodes" in vars(kind))
 
 
-def _listed(store: Any, key: str, document: str, filters: Filters) -> Iterator[StoredChunk]:
+def _listed(store: Any, key: str, document: Any, filters: Filters) -> Iterator[StoredChunk]:
     asked = together([MetadataFilters(filters=[MetadataFilter(key=key, value=document)]), *filters])
     name = type(store).__name__
     _refuse_unsafe(name, asked)
@@ -280,15 +304,20 @@ class Fetched(Store):
         return internals.index_of(retriever) is self._index
 
     @override
-    def nodes(self, document: str, filters: Filters) -> Iterable[BaseNode]:
+    def can_find(self, key: str, value: Any) -> bool:
+        return False  # it is called with what `source_key` names, or with a `ref_doc_id`
+
+    @override
+    def nodes(self, document: Name, filters: Filters) -> Iterable[BaseNode]:
         test = strict_test_of(filters)  # and not of the document, which `fetch` may leave out
         return (node for node in self.rows(document, filters) if not node.metadata or test(node))
 
     @override
-    def rows(self, document: str, filters: Filters) -> Iterator[BaseNode]:
-        found = self._fetch(document, together(filters))
+    def rows(self, document: Name, filters: Filters) -> Iterator[BaseNode]:
+        found = self._fetch(document.value, together(filters))
 
-        def name_of(node: BaseNode) -> str:
-            return document if node.ref_doc_id is None else node.ref_doc_id
+        def name_of(node: BaseNode) -> Any:
+            name = _name_in(node, document)
+            return document.value if name is None else name
 
-        return fetched(found, document, name_of, BaseNode, called="node")  # type: ignore[type-abstract]
+        return fetched(found, document.value, name_of, BaseNode, called="node")  # type: ignore[type-abstract]

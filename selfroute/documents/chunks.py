@@ -92,7 +92,9 @@ class Chunk:
     page: Page | None = None
 
 
-def chunks_of(rows: Iterable[tuple[str, Mapping[str, Any]]], *, start_key: str) -> Iterator[Chunk]:
+def chunks_of(
+    rows: Iterable[tuple[str, Mapping[str, Any]]], *, start_key: str, order_key: str | None = None
+) -> Iterator[Chunk]:
     """Yield chunks made from texts and their metadata.
 
     The rows are consumed one at a time and not stored. The first row decides which of `ORDER_KEYS` number the chunks.
@@ -100,15 +102,20 @@ def chunks_of(rows: Iterable[tuple[str, Mapping[str, Any]]], *, start_key: str) 
     Args:
         rows: The text and metadata of each chunk.
         start_key: The key of the offset in the metadata.
+        order_key: The only key that numbers the chunks; None for all of `ORDER_KEYS`.
     """
     keys: Sequence[str] | None = None
     for text, metadata in rows:
         if keys is None:
-            ranks = {key: ORDER_KEYS.get(key.replace("_", "").lower()) for key in metadata if isinstance(key, str)}
-            keys = sorted((key for key, rank in ranks.items() if rank is not None), key=ranks.__getitem__)
+            keys = _numbers_in(metadata) if order_key is None else [order_key]
         numbers = [offset(metadata.get(key)) for key in keys] if keys else ()
         place = tuple([-1 if number is None else number for number in numbers])
         yield Chunk(text, offset(metadata.get(start_key)), place, page_of(metadata))
+
+
+def _numbers_in(metadata: Mapping[str, Any]) -> Sequence[str]:
+    plain = {key: key.replace("_", "").lower() for key in metadata if isinstance(key, str)}
+    return sorted((key for key, name in plain.items() if name in ORDER_KEYS), key=lambda key: ORDER_KEYS[plain[key]])
 
 
 def offset(value: Any) -> int | None:

@@ -13,6 +13,7 @@ from copy import copy
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from selfroute.arguments import check_key
 from selfroute.copies import NamesUncopied
 from selfroute.documents.access import Access, RetrievedChunk, StoredChunk, VisibilityCheck
 from selfroute.documents.cache import MOST, Cache, CachedDocument, Recent, Size, ids_digest
@@ -33,6 +34,7 @@ class StoredReader(NamesUncopied, ABC, Generic[Passage, Document]):
 
     Attributes:
         start_key: The key of the metadata that holds a chunk's offset in its document.
+        order_key: The key of the metadata that numbers the chunks of a document; None for the usual ones.
         place_keys: Keys of the metadata that only say where in its document a chunk stands; no filter uses them.
         advice: What the user can do if a chunk may be hidden; it ends the error message.
         order_advice: What the user can do if the store lists chunks in no order, and they have none either.
@@ -48,7 +50,9 @@ class StoredReader(NamesUncopied, ABC, Generic[Passage, Document]):
     match_ids: bool = False
     _wall: Any = None  # of the question that a copy reads for
 
-    def __init__(self) -> None:
+    def __init__(self, order_key: str | None = None) -> None:
+        check_key("order_key", order_key)
+        self.order_key = order_key
         self._cache, self._lengths_known = Cache(), Recent[int](2 * MOST)  # of each document with and without limits
 
     def __call__(self, *given: Any) -> list[Document]:
@@ -118,7 +122,7 @@ class StoredReader(NamesUncopied, ABC, Generic[Passage, Document]):
     def _assemble(self, chunks: Iterator[StoredChunk]) -> tuple[RebuiltDocument, dict[str, Any]]:
         """Join chunks; return the document, and what else the framework's document is made of."""
         rows = ((chunk.text, chunk.metadata) for chunk in chunks)
-        return rebuild(chunks_of(rows, start_key=self.start_key), ordered=self._ordered), {}
+        return rebuild(chunks_of(rows, start_key=self.start_key, order_key=self.order_key), ordered=self._ordered), {}
 
     def _missing(self, source: Any, *, limited: bool) -> str:
         """Return the message for a document of which the store holds no chunk."""

@@ -15,7 +15,7 @@ PAGE = 2_000  # rows that are turned into Python's objects at once
 class LanceDB(Listing):
     """The rows of a table, in the order in which they were added. Conditions are in SQL."""
 
-    def __init__(self, table: Any, *, id: str, text: str, metadata: str, named_in: str | None) -> None:  # noqa: A002
+    def __init__(self, table: Any, *, id: str, text: str, metadata: str, own: str | None = None) -> None:  # noqa: A002
         """Take a table.
 
         Args:
@@ -23,10 +23,10 @@ class LanceDB(Listing):
             id: The column of a row's id.
             text: The column of its text.
             metadata: The column of its metadata.
-            named_in: The column of which a field names a row's document; None if a column itself does.
+            own: A column that names a row's document; other names are fields of its metadata.
         """
         self._table, self._id, self._columns = table, id, [id, text, metadata]
-        self._named_in = named_in
+        self._metadata, self._own = metadata, own
 
     def rows(self, key: str, source: Any, conditions: Sequence[Any]) -> Iterator[StoredChunk]:
         """Yield the rows that have the source.
@@ -45,10 +45,11 @@ class LanceDB(Listing):
     def _rows(
         self, key: str, source: Any, conditions: Sequence[Any], columns: Sequence[str]
     ) -> Iterator[dict[str, Any]]:
-        kind = None if self._table is None else fields_of(self._table, self._named_in).get(key)
+        within = None if key == self._own else self._metadata
+        kind = None if self._table is None else fields_of(self._table, within).get(key)
         if kind is None or isinstance(source, str) != ("string" in kind):
             return iter(())  # no chunk can have this source; LanceDB does not compare texts with numbers
-        path = [key] if self._named_in is None else [self._named_in, key]
+        path = [key] if within is None else [within, key]
         return rows_of(self._table, [f"{column(*path)} = {literal(source)}", *conditions], columns)
 
 
