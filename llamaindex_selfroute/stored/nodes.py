@@ -6,7 +6,7 @@ A bigger node is what an `IndexNode` leads to, or the parent that a node was cut
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from llama_index.core.schema import BaseNode, IndexNode, NodeRelationship, RelatedNodeInfo
@@ -17,6 +17,7 @@ from selfroute.documents.chunks import Chunk, offset
 from selfroute.documents.ordering import UnknownOrderError
 from selfroute.documents.pages import Page
 from selfroute.documents.rebuild import RebuiltDocument, rebuild
+from selfroute.documents.versions import one_text
 
 Known: TypeAlias = "Mapping[str, Any] | BaseDocumentStore"
 """Where a retriever looks up bigger nodes: by the ids that `IndexNode`s lead to, or by the ids of parents."""
@@ -33,9 +34,11 @@ class Link:
         before: The id of the node before it; None for the first.
         after: The id of the node after it; None for the last.
         parent: The id of the node that it was cut from or leads to; None if it was cut from the document itself.
-        version: What tells the document that it was cut from, in this version, from others; None if that is not known.
+        version: The document that it was cut from, and its hash; None if that is not known.
         page: The page that it begins on; None if that is not known.
         place: Its numbers, as in a `Chunk`.
+        file: What its metadata say of the version of its file, as in a `Chunk`.
+        headings: As in a `Chunk`.
     """
 
     id: str
@@ -44,9 +47,11 @@ class Link:
     before: str | None
     after: str | None
     parent: str | None
-    version: Hashable | None = None
+    version: tuple[str, str | None] | None = None
     page: Page | None = None
     place: tuple[int, ...] = ()
+    file: Hashable | None = None
+    headings: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, node: BaseNode, parent_start: int | None = None) -> Link:
@@ -69,6 +74,15 @@ class Link:
         version = (source.node_id, source.hash) if isinstance(source, RelatedNodeInfo) else None
         return cls(node.node_id, text, start, before, after, parent, version, page_in(node))
 
+    def with_chunk(self, chunk: Chunk) -> Link:
+        """Return it with what the metadata of its node say, as every framework's chunks do."""
+        return replace(self, place=chunk.place, file=chunk.version, headings=chunk.headings)
+
+    def chunk(self, *, paged: bool, version: Hashable | None) -> Chunk:
+        """Return it as a chunk, with numbers of its own."""
+        place = (self.page_number,) if paged and not self.place else self.place
+        return Chunk(self.text, self.start, place, self.page, version, self.headings)
+
     @property
     def page_number(self) -> int:
         """The number of its page; -1 if that is not known."""
@@ -81,15 +95,18 @@ def _id(node: BaseNode, relationship: NodeRelationship) -> str | None:
     return related.node_id if isinstance(related, RelatedNodeInfo) else None
 
 
-def put_together(links: Iterable[Link], *, ordered: bool = True, by_place: bool = False) -> RebuiltDocument:
+def put_together(
+    links: Iterable[Link], found: Sequence[str] = (), *, ordered: bool = True, by_place: bool = False
+) -> RebuiltDocument:
     """Rebuild a document from all of its nodes, by following the links from each node to the next.
 
-    If a node's neighbour is not among them, text is missing there. Nodes that were cut from another one among them, and
-    nodes that were indexed twice, are dropped. Nodes of different versions of the document may not fit together; but if
-    a loader made a document of each page, each page has a version.
+    If a node's neighbour is not among them, text is missing there. Nodes that were cut from another one among them,
+    nodes that were indexed twice, and those of other versions are dropped; but if a loader made a document of each
+    page, each page has a version.
 
     Args:
         links: The nodes.
+        found: The texts of the passages that were retrieved.
         ordered: Whether the store returns them in the order in which they were added.
         by_place: Whether only their places say where they belong.
 
@@ -102,11 +119,20 @@ def put_together(links: Iterable[Link], *, ordered: bool = True, by_place: bool 
         links.sort(key=lambda link: link.id)
     held.clear()
     paged = _are_pages(links)
+    one_document = len({link.version and link.version[0] for link in links}) == 1
+    versions = [link.version if one_document and not paged else link.file for link in links]
+    chunks = [link.chunk(paged=paged, version=version) for link, version in zip(links, versions, strict=True)]
+    told = one_text(chunks, found, ordered=ordered)
+    links = [links[at] for at in told.kept]
+    document = _joined(links, ordered=ordered or told.doubtful, by_place=by_place, paged=paged)
+    return replace(document, texts=told.texts, doubtful=told.doubtful)
+
+
+def _joined(links: list[Link], *, ordered: bool, by_place: bool, paged: bool) -> RebuiltDocument:
     if by_place or all(link.before is None and link.after is None for link in links):
-        places = [link.place or ((link.page_number,) if paged else ()) for link in links]
-        chunks = [Chunk(one.text, one.start, place, one.page) for one, place in zip(links, places, strict=True)]
-        versions = {(link.page if paged else None, link.version) for link in links}
-        doubtful = len(versions) > len({page for page, _ in versions})
+        chunks = [link.chunk(paged=paged, version=None) for link in links]
+        versions = {(link.page if paged else None, *link.version) for link in links if link.version}
+        doubtful = len(versions) > len({(page, document) for page, document, _ in versions})
         links.clear()
         return rebuild(chunks, doubtful=doubtful or len(set(chunks)) < len(chunks), ordered=ordered)
     ways = _once(_ways(links))

@@ -246,7 +246,9 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
         return found if found is not None and self._is_source(found, [passage.node for passage in passages]) else None
 
     @override
-    def _assemble(self, chunks: Iterator[StoredChunk]) -> tuple[RebuiltDocument, dict[str, Any]]:
+    def _assemble(
+        self, chunks: Iterator[StoredChunk], found: Sequence[str]
+    ) -> tuple[RebuiltDocument, dict[str, Any]]:
         fields: dict[str, list[str]] = {kind: [] for kind in _EXCLUDED}
 
         def rows() -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -259,9 +261,9 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
 
         links: list[Link] = []
         numbered = chunks_of(rows(), start_key=self.start_key, order_key=self.order_key)
-        placed = [replace(links[at], place=chunk.place) for at, chunk in enumerate(numbered)]
+        placed = [links[at].with_chunk(chunk) for at, chunk in enumerate(numbered)]
         links.clear()
-        return put_together(placed, ordered=self._ordered, by_place=self.order_key is not None), fields
+        return put_together(placed, found, ordered=self._ordered, by_place=self.order_key is not None), fields
 
     @override
     def _document(self, source: Any, rebuilt: RebuiltDocument, fields: Mapping[str, Any]) -> BaseNode:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from selfroute.documents.pages import Page, page_of
@@ -20,6 +20,22 @@ ORDER_KEYS = {name.replace("_", ""): rank for rank, name in enumerate(_ORDER.spl
 """The keys under which loaders and splitters number pages and chunks, without `_` and capitals, the coarsest first."""
 PLACE_KEYS = frozenset({*_PAGES.split(), "chunk", "chunk_index"})
 """The keys that only say where in its document a chunk stands. Filters are assumed not to use them."""
+
+_VERSIONS = frozenset(
+    {
+        "last_modified",
+        "last_modified_date",
+        "modified",
+        "moddate",
+        "mtime",
+        "file_size",
+        "file_hash",
+        "checksum",
+        "etag",
+    }
+)
+HEADINGS = [f"{name} {level}" for level in range(1, 7) for name in ("Header", "header", "Heading")]
+"""The keys under which LangChain's splitters of Markdown and HTML keep headings, in the examples of their pages."""
 
 _ABSENT = object()
 
@@ -84,12 +100,16 @@ class Chunk:
         start: Its offset in the document, or on its page, in characters; None if that is not known.
         place: Its numbers, the coarsest first, such as its page and its number on that page; -1 for one it lacks.
         page: The page that it begins on, as its metadata name it; None if that is not known.
+        version: What its metadata say of the version of its file, such as when that was modified; None if nothing.
+        headings: The headings that it stands under, the highest first, which a splitter moved into its metadata.
     """
 
     text: str
     start: int | None = None
     place: tuple[int, ...] = ()
     page: Page | None = None
+    version: Hashable | None = field(default=None, compare=False)
+    headings: tuple[str, ...] = ()
 
 
 def chunks_of(
@@ -110,7 +130,23 @@ def chunks_of(
             keys = _numbers_in(metadata) if order_key is None else [order_key]
         numbers = [offset(metadata.get(key)) for key in keys] if keys else ()
         place = tuple([-1 if number is None else number for number in numbers])
-        yield Chunk(text, offset(metadata.get(start_key)), place, page_of(metadata))
+        start, page = offset(metadata.get(start_key)), page_of(metadata)
+        yield Chunk(text, start, place, page, version_of(metadata), headings_of(metadata))
+
+
+def version_of(metadata: Mapping[str, Any]) -> Hashable | None:
+    """Return what metadata say of the version of a file; None if they say nothing."""
+    known = frozenset([(key, str(metadata[key])) for key in _VERSIONS & metadata.keys()])
+    return known or None
+
+
+def headings_of(metadata: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the headings that a splitter moved out of a text into its metadata, the highest first."""
+    path = metadata.get("header_path")
+    if isinstance(path, str):  # of LlamaIndex: "/Report/2024/"
+        return tuple([part for part in path.split("/") if part.strip()])
+    found = [metadata.get(key) for key in HEADINGS]
+    return tuple([one for one in found if isinstance(one, str) and one.strip()])
 
 
 def _numbers_in(metadata: Mapping[str, Any]) -> Sequence[str]:

@@ -18,14 +18,15 @@ class Label(dict[str, Any]):
 
     Attributes:
         length: The length of the text that it is of, in characters.
+        texts: How many texts the store holds under the name of the document, of which it is one.
     """
 
-    __slots__ = ("length",)
+    __slots__ = ("length", "texts")
 
-    def __init__(self, label: Mapping[str, Any], *, length: int) -> None:
+    def __init__(self, label: Mapping[str, Any], *, length: int, texts: int = 1) -> None:
         """Make a label of a text of some length."""
         super().__init__(label)
-        self.length = length
+        self.length, self.texts = length, texts
 
     def __reduce_ex__(self, _: Any) -> Any:
         """Copy and pickle it as a plain dict."""
@@ -53,10 +54,11 @@ def labelled_with(known: Mapping[str, Any], label: Mapping[str, Any], text: str)
 
     Args:
         known: Its label so far.
-        label: What to add. If that has a method of its own, nothing but the pages of the document is kept.
+        label: What to add. If that has a method of its own, only the pages of the document are kept, and any doubt.
         text: Its text.
     """
     if "method" in label:
-        pages = {key: known[key] for key in ("pages",) if key in known}
+        pages = {key: known[key] for key in ("pages", "doubtful") if key in known}
         return Label({**label, **pages}, length=len(text))
-    return Label({**original_label(text), **known, **label}, length=len(text))
+    texts = getattr(known, "texts", 1)
+    return Label({**original_label(text), **known, **label}, length=len(text), texts=texts)

@@ -100,7 +100,7 @@ def sort_by_place(chunks: Sequence[Chunk]) -> list[Chunk]:
         their order and have no places.
     """
     columns = list(zip(*(chunk.place for chunk in chunks), strict=False))
-    usable = [index for index, column in enumerate(columns) if _orders(column)]
+    usable = [index for index, column in enumerate(columns) if orders(column)]
     rows = [(tuple(chunk.place[index] for index in usable), chunk) for chunk in chunks]
     pages: dict[tuple[int, ...], Page | None] = {}
     if not usable or any(pages.setdefault(place, chunk.page) != chunk.page for place, chunk in rows):
@@ -121,7 +121,7 @@ def sort_by_place(chunks: Sequence[Chunk]) -> list[Chunk]:
     return placed
 
 
-def _orders(column: Sequence[int]) -> bool:
+def orders(column: Sequence[int]) -> bool:
     """Return whether numbers that all chunks have can be those of an order: hashes and times are not."""
     return -1 not in column and max(column) - min(column) <= _FURTHEST * len(column)
 

@@ -35,7 +35,7 @@ pages; then the chunks of each page are joined by their offsets, and the pages o
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from selfroute.documents.chunks import Chunk
@@ -43,6 +43,7 @@ from selfroute.documents.label import Label
 from selfroute.documents.offsets import ALWAYS, Gap, OffsetJoin, fits_further_on
 from selfroute.documents.ordering import UnknownOrderError, deduplicate, fixed_order, sort_by_place, split_by_page
 from selfroute.documents.pages import Pages, PageStart
+from selfroute.documents.versions import one_text
 
 _MIN_OVERLAP = 9  # characters; less may be a coincidence
 _MAX_OVERLAP = 8_000
@@ -61,6 +62,8 @@ class RebuiltDocument:
             document, and only approximate if the chunks were joined in order. An empty stretch marks a place where text
             of unknown length is, or may be, missing; at the end of the document, that it may be missing anywhere.
         pages: Where in the text each page begins, and the page, for the chunks that name theirs.
+        texts: How many texts stand in the store under its name, of which it is one.
+        doubtful: Whether it may be joined of several of them, which could not be told apart.
     """
 
     text: str
@@ -68,13 +71,32 @@ class RebuiltDocument:
     chunks: int
     gaps: tuple[Gap, ...] = ()
     pages: tuple[PageStart, ...] = ()
+    texts: int = 1
+    doubtful: bool = False
 
     def label(self) -> Label:
         """Return how the document was assembled, as plain JSON for its metadata."""
         gaps = [list(gap) for gap in self.gaps]
         pages = {"pages": [list(start) for start in self.pages]} if self.pages else {}
-        label = {"method": self.method, "chunks": self.chunks, "gaps": gaps, "trimmed": False, **pages}
-        return Label(label, length=len(self.text))
+        doubtful = {"doubtful": True} if self.doubtful else {}
+        label = {"method": self.method, "chunks": self.chunks, "gaps": gaps, "trimmed": False, **pages, **doubtful}
+        return Label(label, length=len(self.text), texts=self.texts)
+
+
+def rebuild_found(chunks: Sequence[Chunk], found: Sequence[str], *, ordered: bool = True) -> RebuiltDocument:
+    """Rebuild the text that was found, of those that stand in the store under one name.
+
+    Args:
+        chunks: All chunks, in the order in which the store returns them.
+        found: The texts of the passages that were retrieved.
+        ordered: As in `rebuild`.
+
+    Raises:
+        UnknownOrderError: As in `rebuild`.
+    """
+    told = one_text(chunks, found, ordered=ordered)
+    document = rebuild([chunks[at] for at in told.kept], ordered=ordered or told.doubtful)
+    return replace(document, texts=told.texts, doubtful=told.doubtful)
 
 
 def rebuild(chunks: Iterable[Chunk], *, doubtful: bool = False, ordered: bool = True) -> RebuiltDocument:

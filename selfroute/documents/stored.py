@@ -19,7 +19,7 @@ from selfroute.documents.access import Access, RetrievedChunk, StoredChunk, Visi
 from selfroute.documents.cache import MOST, Cache, CachedDocument, Recent, Size, ids_digest
 from selfroute.documents.chunks import PLACE_KEYS, chunks_of, shared_items, without_keys
 from selfroute.documents.ordering import UnknownOrderError
-from selfroute.documents.rebuild import RebuiltDocument, rebuild
+from selfroute.documents.rebuild import RebuiltDocument, rebuild_found
 from selfroute.errors import ConfigurationError, DocumentNotFoundError
 
 Passage = TypeVar("Passage")
@@ -119,10 +119,11 @@ class StoredReader(NamesUncopied, ABC, Generic[Passage, Document]):
         """Return the document itself from a document store, if there is one and the passages are from it."""
         return None
 
-    def _assemble(self, chunks: Iterator[StoredChunk]) -> tuple[RebuiltDocument, dict[str, Any]]:
-        """Join chunks; return the document, and what else the framework's document is made of."""
+    def _assemble(self, chunks: Iterator[StoredChunk], found: Sequence[str]) -> tuple[RebuiltDocument, dict[str, Any]]:
+        """Join the chunks of the text that was found; return it, and what else the framework's document is made of."""
         rows = ((chunk.text, chunk.metadata) for chunk in chunks)
-        return rebuild(chunks_of(rows, start_key=self.start_key, order_key=self.order_key), ordered=self._ordered), {}
+        held = list(chunks_of(rows, start_key=self.start_key, order_key=self.order_key))
+        return rebuild_found(held, found, ordered=self._ordered), {}
 
     def _missing(self, source: Any, *, limited: bool) -> str:
         """Return the message for a document of which the store holds no chunk."""
@@ -194,13 +195,13 @@ class StoredReader(NamesUncopied, ABC, Generic[Passage, Document]):
         if source is None:
             return self._alone(passages[0])
         if access.verified:  # before anything is used, even the original
-            rebuilt = self._rebuild(source, access, self._check(source, passages, access))
+            rebuilt = self._rebuild(source, passages, access, self._check(source, passages, access))
             self._refuse_dropped(source, access)
             original = self._visible_original(source, passages, access)
         else:
             original = self._visible_original(source, passages, access)
             if original is None:
-                rebuilt = self._cached(source, passages, access) or self._rebuild(source, access, None)
+                rebuilt = self._cached(source, passages, access) or self._rebuild(source, passages, access, None)
         return self._document(source, rebuilt.document, rebuilt.fields) if original is None else original
 
     def _refuse_dropped(self, source: Any, access: Access) -> None:
@@ -237,11 +238,14 @@ class StoredReader(NamesUncopied, ABC, Generic[Passage, Document]):
             return cached if ids_digest(self._ids(source, access.limits)) == cached.ids_digest else None
         return None
 
-    def _rebuild(self, source: Any, access: Access, check: VisibilityCheck | None) -> CachedDocument:
+    def _rebuild(
+        self, source: Any, passages: Sequence[Passage], access: Access, check: VisibilityCheck | None
+    ) -> CachedDocument:
         """Read all chunks of a document and join them.
 
         Args:
             source: The document.
+            passages: Those that were retrieved of it.
             access: What may be read of it.
             check: Checks each chunk, if more may be hidden than is known.
         """
@@ -260,7 +264,7 @@ class StoredReader(NamesUncopied, ABC, Generic[Passage, Document]):
                 yield chunk
 
         try:
-            document, fields = self._assemble(read())
+            document, fields = self._assemble(read(), [self._retrieved(passage).text for passage in passages])
         except UnknownOrderError as error:
             advice = self.number_advice if error.have_offsets else self.order_advice
             msg = (

@@ -65,7 +65,7 @@ def links_of(pages: Sequence[Any], *, linked: bool) -> list[Link]:
         for index, (text, start) in enumerate(rows):
             before = f"{number}.{index - 1}" if linked and index else None
             after = f"{number}.{index + 1}" if linked and index < len(rows) - 1 else None
-            links.append(Link(f"{number}.{index}", text, start, before, after, None, f"v{number}", page))
+            links.append(Link(f"{number}.{index}", text, start, before, after, None, ("file", f"v{number}"), page))
     return links
 
 
@@ -87,9 +87,9 @@ def test_pages_of_nodes_in_doubt(linked: bool) -> None:
     links = links_of(["1", "2", "3", "4"], linked=linked)
     assert put_together([link for link in links if link.page != "2"]).gaps
     assert put_together([link for link in links if link.page != "1"] if linked else links[-1:]).gaps or not linked
-    old = [replace(link, id=f"old {link.id}", text="Other words.", version="old") for link in links if link.page == "2"]
+    old = [replace(link, id=f"old {link.id}", text="Other words.", version=("file", "old")) for link in links if link.page == "2"]
     assert put_together([*links, *old[:1]]).gaps
-    mixed = [replace(link, version="old" if int(str(link.page)) > 2 else "new") for link in links]
+    mixed = [replace(link, version=("file", "old" if int(str(link.page)) > 2 else "new")) for link in links]
     assert put_together(mixed).gaps, "a document of several pages has one version"
 
 

@@ -388,4 +388,5 @@ def test_nodes_of_two_versions(seed: int, data: st.DataObject) -> None:
     cut = data.draw(st.integers(1, min(len(old), len(new)) - 1))
     for nodes in (new[:cut] + old[cut:], old[:cut] + new[cut:], *([] if ids else [old + new[:cut], new[:cut] + old])):
         whole = _together(nodes)
-        assert not _is_exact(whole) or whole.text.split() in (MINUTES.split(), " ".join(changed).split())
+        texts = MINUTES.split(), " ".join(changed).split()
+        assert not _is_exact(whole) or any(text[: len(whole.text.split())] == whole.text.split() for text in texts)

@@ -61,10 +61,11 @@ async def test_wrapper_keeps_the_filter_inside(host: str, name: str, kind: str, 
 
 @everywhere
 @every_wrapper
-async def test_without_a_filter_the_retriever_may_show_both_tenants(host: str, name: str, kind: str, mode: str) -> None:
+async def test_without_a_filter_a_text_of_either_tenant_is_read(host: str, name: str, kind: str, mode: str) -> None:
+    """Both have a document of one name: what is read is the text that was found, or both."""
     home, retriever = _built(host, name, kind, owners=(MINE, OTHER))
     text = "".join((await home.pipeline(retriever).ask("sync" if name == "rephrased" else mode)).read)
-    assert min(text.count(owner) for owner in (MINE, OTHER)) >= text_of(MINE).count(MINE)
+    assert max(text.count(owner) for owner in (MINE, OTHER)) >= text_of(MINE).count(MINE)
 
 
 @everywhere

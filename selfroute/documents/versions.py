@@ -1,0 +1,256 @@
+"""Tell apart the texts that stand in a store under one name, and keep the one that was found.
+
+A changed file was indexed again over the old one, another file has the same name, or the same text was cut twice. What
+was stored in one pass belongs together: a pass ends where the chunks begin again, or where two neighbours contradict
+each other. A store without an order has no passes; there, what continues a chunk is its next one. Passes that agree
+are of one text, as when the chunks were stored in several batches.
+
+Not all that begins again is another text: the elements of a page do, the sections under the headings of a file, and the
+files that a user put under one name on purpose. So nothing is left out unless the texts are alike, as versions are, or
+each is a run of its own and only one of them was found. What cannot be told apart is kept, and said.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from operator import itemgetter
+from typing import NamedTuple
+
+from selfroute.documents.chunks import Chunk
+from selfroute.documents.offsets import ALWAYS
+from selfroute.documents.ordering import fixed_order, orders
+
+_MOST = 4  # texts under one name; more of them are parts of one
+_PASSES = 32
+_HEAD, _LEAST = 40, 9  # characters of the first chunk, by which a pass without offsets or numbers begins
+_WORDS = re.compile(r"\w+")
+_SHINGLE, _ALIKE = 3, 0.4  # words in a row; the share of them that two versions have in common
+
+
+class Told(NamedTuple):
+    """What was told apart.
+
+    Attributes:
+        kept: The numbers of the chunks that are read, in the order of the store, or in some order if it has none.
+        texts: How many texts there are.
+        doubtful: Whether they may be of several texts.
+    """
+
+    kept: Sequence[int]
+    texts: int = 1
+    doubtful: bool = False
+
+
+class _Text(list[int]):
+    """The numbers of the chunks of a text, or of a pass."""
+
+
+def one_text(chunks: Sequence[Chunk], found: Sequence[str] = (), *, ordered: bool = True) -> Told:
+    """Return the chunks of one text, of all that stand under a name.
+
+    Args:
+        chunks: The chunks, as the store lists them.
+        found: The texts of the passages that were retrieved.
+        ordered: Whether the store lists chunks in the order in which they were added.
+    """
+    if len(chunks) < 2:  # noqa: PLR2004
+        return Told(range(len(chunks)))
+    return _Telling(chunks, ordered=ordered).told(found)
+
+
+class _Telling:
+    def __init__(self, chunks: Sequence[Chunk], *, ordered: bool) -> None:
+        columns = list(zip(*(chunk.place for chunk in chunks), strict=False))
+        usable = [at for at, column in enumerate(columns) if orders(column)]
+        self._chunks, self._ordered, self._all = chunks, ordered, range(len(chunks))
+        self._places = [tuple([chunk.place[at] for at in usable]) for chunk in chunks]
+        if not usable and all(chunk.page is not None for chunk in chunks):
+            seen = {page: number for number, page in enumerate(dict.fromkeys(chunk.page for chunk in chunks))}
+            self._places = [(seen[chunk.page],) for chunk in chunks]
+        self._have_starts = all(chunk.start is not None for chunk in chunks)
+        if self._have_starts and not ordered and all(chunk.page is None for chunk in chunks):
+            self._places = [()] * len(chunks)  # offsets say more than numbers
+        self._listed = list(self._all)
+        if not ordered:
+            self._listed.sort(key=lambda at: (self._places[at], fixed_order(chunks[at])))
+        further = [(one, at) for one, at in pairwise(self._listed) if self._places[one] < self._places[at]]
+        self._paged = any(self._start(at) <= self._start(one) for one, at in further)  # offsets begin anew on a page
+        self._unsure = False  # which layer a chunk continues
+
+    def told(self, found: Sequence[str]) -> Told:
+        passes = self._by_version() or (list(self._passes()) if self._ordered else self._layers())
+        if not 1 < len(passes) <= _PASSES:
+            return Told(self._all)
+        texts: list[list[_Text]] = []  # each in passes
+        for one in passes:
+            home = next((text for text in texts if not any(self._disagree(one, other) for other in text)), None)
+            texts.append([one]) if home is None else home.append(one)
+        if len(texts) == 1:
+            return Told(self._cut_once(texts[0]))
+        return self._chosen([_Text(at for one in text for at in one) for text in texts], found)
+
+    def _by_version(self) -> list[_Text]:
+        """Return the chunks by what their metadata say of their versions, if those contradict each other."""
+        versions: dict[object, _Text] = {}
+        for at, chunk in enumerate(self._chunks):
+            if chunk.version is None:
+                return []
+            versions.setdefault(chunk.version, _Text()).append(at)
+        found = list(versions.values())
+        if not 1 < len(found) <= _MOST or not all(map(self._disagree, found, found[1:])):
+            return []
+        return found
+
+    def _passes(self) -> Iterator[_Text]:
+        one, first = _Text([0]), self._chunks[0].text[:_HEAD]
+        by_head = not self._have_starts and not self._places[0] and len(first) >= _LEAST
+        for before, at in pairwise(self._all):
+            if by_head:
+                begins = self._chunks[at].text.startswith(first)
+            elif self._places[at] != self._places[before]:
+                begins = self._places[at] < self._places[before] or self._contradict(before, at)
+            else:
+                falls = self._have_starts and self._start(at) < self._start(before)
+                begins = not self._places[at] and (falls or self._contradict(before, at))
+            if begins:
+                yield one
+                one = _Text()
+            one.append(at)
+        yield one
+
+    def _layers(self) -> list[_Text]:
+        """Return what continues each other, in a store without an order, if not all chunks do."""
+        if not self._have_starts or all(self._continue(*pair, gap=None) for pair in pairwise(self._listed)):
+            return []
+        layers: list[_Text] = []
+        self._unsure = any(self._places)
+        for at in self._listed:
+            fits = [one for one in layers if self._continue(one[-1], at, gap=ALWAYS)]
+            if fits:  # what shares least with it was cut together with it
+                min(fits, key=lambda one: (self._places[one[-1]] != self._places[at], self._end(one[-1]))).append(at)
+            else:
+                layers.append(_Text([at]))
+        return layers
+
+    def _continue(self, one: int, other: int, *, gap: int | None) -> bool:
+        """Return whether a chunk may follow another one in the same text; `gap` is how much may be missing between."""
+        if self._places[one] != self._places[other]:
+            return self._places[one] < self._places[other] and not self._contradict(one, other)
+        if self._chunks[one] == self._chunks[other]:
+            return True
+        shared = self._end(one) - self._start(other)
+        longest = max(len(self._chunks[at].text) for at in (one, other))
+        near = gap is None or -shared <= gap
+        return (
+            self._start(one) < self._start(other)
+            and near
+            and shared * 2 <= longest
+            and not self._contradict(one, other)
+        )
+
+    def _contradict(self, one: int, other: int) -> bool:
+        """Return whether two chunks say different things of the same place."""
+        if not self._have_starts or (self._paged and self._places[one] != self._places[other]):
+            return False
+        begin, end = max(self._start(one), self._start(other)), min(self._end(one), self._end(other))
+        left, right = (self._chunks[at].text[begin - self._start(at) : end - self._start(at)] for at in (one, other))
+        return begin < end and left != right
+
+    def _disagree(self, one: Sequence[int], other: Sequence[int]) -> bool:
+        """Return whether two runs of chunks cannot be of one text."""
+        if self._have_starts:
+            last: dict[bool, int] = {}
+            both = [(self._position(at), at, run is one) for run in (one, other) for at in run]
+            for _, at, mine in sorted(both, key=itemgetter(0)):
+                if (not mine) in last and self._contradict(last[not mine], at):
+                    return True
+                before = last.get(mine, at)
+                if self._places[before] != self._places[at] or self._end(before) <= self._end(at):
+                    last[mine] = at
+        texts = [{self._places[at]: self._chunks[at].text for at in run} for run in (one, other)]
+        numbered = all(len(held) == len(run) for held, run in zip(texts, (one, other), strict=True))
+        if self._have_starts and not numbered:
+            return False
+        shared = texts[0].keys() & texts[1].keys()
+        if len(shared) * 2 < min(map(len, texts)):
+            return False
+        if numbered:
+            return any(texts[0][place] != texts[1][place] for place in shared)
+        return {self._chunks[at].text for at in one} != {self._chunks[at].text for at in other}
+
+    def _cut_once(self, passes: Sequence[_Text]) -> Sequence[int]:
+        """Return the last pass that holds all of a text, if several passes do; all of them if they hold parts of it."""
+        if len({tuple(self._chunks[at] for at in one) for one in passes}) == 1:
+            return passes[-1] if self._ordered and len(passes[-1]) > 1 else self._all
+        if not self._have_starts:
+            return self._all
+        spans = [(self._position(one[0]), max((self._places[at], self._end(at)) for at in one)) for one in passes]
+        span = min(begin for begin, _ in spans), max(end for _, end in spans)
+        whole = [one for one, own in zip(passes, spans, strict=True) if own == span]
+        whole = [one for one in whole if all(self._continue(*pair, gap=ALWAYS) for pair in pairwise(one))]
+        return whole[-1] if whole else self._all
+
+    def _chosen(self, texts: Sequence[_Text], found: Sequence[str]) -> Told:
+        """Return the text that was found; all of them where they are parts of one, or cannot be told apart."""
+        alike = all(_are_alike(self._text_of(one), self._text_of(other)) for one, other in pairwise(texts))
+        runs = all(len(one) > 1 for one in texts)
+        headings = [{self._chunks[at].headings for at in one} - {()} for one in texts]
+        parts = len(texts) > _MOST or any(one and two and one.isdisjoint(two) for one, two in pairwise(headings))
+        if parts or not (alike or runs):
+            return Told(self._all)
+        hits = [sum(any(self._holds(at, text) for at in one) for text in found) for one in texts]
+        best = max(range(len(texts)), key=lambda number: (hits[number], number))
+        kept = self._completed(texts[best])
+        if self._unsure or (len(kept) == 1 and not any(self._places[0])):
+            numbers = {at: number for number, one in enumerate(texts) for at in one}
+            listed = sorted(self._all, key=lambda at: (self._places[at], numbers[at], self._start(at)))
+            return Told(self._all if self._ordered else listed, len(texts), doubtful=alike)
+        if not alike and sum(map(bool, hits)) != 1:
+            return Told(self._all, len(texts), doubtful=bool(any(hits)))
+        return Told(kept, len(texts))
+
+    def _completed(self, text: Sequence[int]) -> Sequence[int]:
+        """Return a text with chunks of others that fit to it, where only what had changed was stored again."""
+        if not self._have_starts:
+            return text
+        kept, own = list(text), {self._chunks[at] for at in text}
+        others = [at for at in self._all if self._chunks[at] not in own]
+        others.sort(key=self._position)
+        before = self._fitting(others[::-1], kept[0], lambda at, last: self._continue(at, last, gap=ALWAYS))
+        after = self._fitting(others, kept[-1], lambda at, last: self._continue(last, at, gap=ALWAYS)) if before else []
+        return [*before[::-1], *kept, *after]
+
+    def _fitting(self, others: Sequence[int], last: int, fits: Callable[[int, int], bool]) -> list[int]:
+        found: list[int] = []
+        for at in others:
+            if fits(at, last):
+                rivals = (other for other in others if self._contradict(at, other))
+                self._unsure = self._unsure or any(fits(other, last) for other in rivals)
+                found.append(at)
+                last = at
+        return found
+
+    def _position(self, at: int) -> tuple[tuple[int, ...], int]:
+        return self._places[at], self._start(at)
+
+    def _holds(self, at: int, text: str) -> bool:
+        return text.strip() in self._chunks[at].text or self._chunks[at].text.strip() in text
+
+    def _text_of(self, text: Sequence[int]) -> str:
+        return "\n".join(self._chunks[at].text for at in text)
+
+    def _start(self, at: int) -> int:
+        return self._chunks[at].start or 0
+
+    def _end(self, at: int) -> int:
+        return self._start(at) + len(self._chunks[at].text)
+
+
+def _are_alike(one: str, other: str) -> bool:
+    """Return whether two texts share so much that they are versions of one."""
+    shared, found = [
+        set(zip(*(words[at:] for at in range(_SHINGLE)), strict=False)) for words in map(_WORDS.findall, (one, other))
+    ]
+    return len(shared & found) >= _ALIKE * max(min(len(shared), len(found)), 1)
