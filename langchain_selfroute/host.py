@@ -42,6 +42,7 @@ from selfroute.answerability.structured import length_of
 from selfroute.caching import ProviderCache
 from selfroute.calls.host import Host, Parts, Place, Prompt
 from selfroute.documents.access import StoredChunk, visible
+from selfroute.documents.chunks import HEADINGS, headings_of
 from selfroute.documents.stored import ScopedDocuments
 from selfroute.effects import Decided, ReadDocuments, Route
 from selfroute.hangup import LoopTurned, ahang_up
@@ -353,6 +354,11 @@ class LangChainHost(Host[Document]):
         other = super().asking(question)
         other.inputs = {**self.inputs, "input": question}
         return other
+
+    @override
+    def headings_of(self, passage: Document) -> Sequence[str]:
+        shown = self.parts.document_prompt.input_variables if self.parts.document_prompt else ()
+        return () if HEADINGS.intersection(shown) else headings_of(passage.metadata)
 
     @override
     def place_of(self, passage: Document) -> Place:

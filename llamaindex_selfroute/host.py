@@ -27,6 +27,7 @@ from selfroute.answerability.structured import length_of
 from selfroute.caching import Prefix, ProviderCache, prefix_in
 from selfroute.calls.call import Call
 from selfroute.calls.host import Host, Parts, Place, Prompt
+from selfroute.documents.chunks import HEADINGS, headings_of
 from selfroute.documents.stored import ScopedDocuments
 from selfroute.effects import Decided, Route
 from selfroute.hangup import LoopTurned, ahang_up
@@ -236,6 +237,11 @@ class LlamaIndexHost(Host[NodeWithScore]):
         view, bundle = view_of(self.query), QueryBundle(question)
         other.query = with_view(bundle, view) if view else bundle
         return other
+
+    @override
+    def headings_of(self, passage: NodeWithScore) -> Sequence[str]:
+        hidden = HEADINGS.intersection(passage.node.excluded_llm_metadata_keys)  # LlamaIndex's prompts show the others
+        return headings_of({key: passage.node.metadata.get(key) for key in hidden})
 
     @override
     def place_of(self, passage: NodeWithScore) -> Place:

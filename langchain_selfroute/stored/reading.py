@@ -39,7 +39,8 @@ class StoredDocuments(StoredReader[Document, Document]):
     (`page`, `chunk_index`) or of the store. `metadata["selfroute"]` says how a document was assembled: `method`
     (`"original"`, `"offsets"` or `"order"`), `chunks`, `gaps` (`[start, end]` in characters; start and end are equal if
     the length is unknown) and `trimmed`, with `read` (`[start, end]`) if it is; `pages` (`[start, page]`) if the chunks
-    name theirs. Offsets may begin anew on each page, as they do behind `PyPDFLoader`.
+    name theirs; `doubtful` (True) if chunks of several texts could not be told apart. Offsets may begin anew on each
+    page, as they do behind `PyPDFLoader`.
 
     Filters also apply to whole documents: what is hidden from the retriever is not read. A chunk must match `filter`
     and the retriever's own `search_kwargs["filter"]`, as configured for the call. If one of LangChain's retrievers
@@ -82,7 +83,7 @@ class StoredDocuments(StoredReader[Document, Document]):
     number_advice = 'number its pages in metadata["page"], or its chunks in metadata["chunk_index"]'
     match_ids = True
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - where chunks are, and what names and numbers them
         self,
         vectorstore: VectorStore,
         *,

@@ -171,7 +171,7 @@ def _placed(ways: list[list[Link]], *, nested: bool, paged: bool) -> Iterator[Ch
                 place += link.page_number - last.page_number > 1
             elif not paged:
                 place += link.version != last.version
-            yield Chunk(link.text, None if nested else link.start, (place,), link.page)
+            yield Chunk(link.text, None if nested else link.start, (place,), link.page, None, link.headings)
             place, last = place + 1, link
         place += way[-1].after is not None
     ways.clear()

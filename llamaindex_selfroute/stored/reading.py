@@ -46,9 +46,12 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
 
     If the document store has the original, that is used. Otherwise the document is rebuilt from the nodes with the same
     `ref_doc_id`: by their offsets (`start_char_idx`), or else in the order of their links. Pages that a loader made
-    documents of are one document again, by the path of their file. `metadata["selfroute"]` says how a document was assembled: `method` (`"original"`, `"offsets"` or `"order"`), `chunks`, `gaps` (`[start, end]` in
-    characters; start and end are equal if the length is unknown) and `trimmed`, with `read` (`[start, end]`) if it is;
-    `pages` (`[start, page]`) if the nodes name theirs.
+    documents of are one document again, by the path of their file.
+
+    `metadata["selfroute"]` says how a document was assembled: `method` (`"original"`, `"offsets"` or `"order"`),
+    `chunks`, `gaps` (`[start, end]` in characters; start and end are equal if the length is unknown) and `trimmed`,
+    with `read` (`[start, end]`) if it is; `pages` (`[start, page]`) if the nodes name theirs; `doubtful` (True) if
+    nodes of several texts could not be told apart.
 
     Filters also apply to whole documents: what is hidden from the retriever is not read. A node must match `filters`
     and the retriever's own filters, `doc_ids` and `node_ids`, which a `SelfRouteQueryEngine` knows. If one of
@@ -92,7 +95,7 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
         'with numbers of its pages in metadata["page"], or the links between nodes (include_prev_next_rel=True)'
     )
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - where nodes are, and what names and numbers them
         self,
         index: BaseIndex[Any],
         *,
@@ -196,7 +199,9 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
             else "no retrieved node has a ref_doc_id, which names its document (NodeRelationship.SOURCE)"
         )
         advice = f"; the keys of their metadata are {keys}: pass the right one as source_key=" if keys else ""
-        msg = f"{msg}{advice}{', or' if keys else ':'} pass the engine documents=, a callable that returns the documents"
+        msg = (
+            f"{msg}{advice}{', or' if keys else ':'} pass the engine documents=, a callable that returns the documents"
+        )
         raise DocumentNotFoundError(msg)
 
     @override
@@ -246,9 +251,7 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
         return found if found is not None and self._is_source(found, [passage.node for passage in passages]) else None
 
     @override
-    def _assemble(
-        self, chunks: Iterator[StoredChunk], found: Sequence[str]
-    ) -> tuple[RebuiltDocument, dict[str, Any]]:
+    def _assemble(self, chunks: Iterator[StoredChunk], found: Sequence[str]) -> tuple[RebuiltDocument, dict[str, Any]]:
         fields: dict[str, list[str]] = {kind: [] for kind in _EXCLUDED}
 
         def rows() -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -10,6 +10,7 @@ from math import ceil
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from selfroute.calls.reading import SectionReader
+from selfroute.documents.headings import headed
 from selfroute.documents.overflow import read_less
 from selfroute.documents.sent import Sent
 from selfroute.documents.window import Count, fit_documents, fit_passages, prompt_limit, room_in
@@ -60,7 +61,9 @@ class Fitting(Generic[Document]):
         """Note that a model is sent a context: it is what the latest prompt holds, until that is refused."""
         self._commit()
         self.context = context
-        self._latest_sent = list(map(self._host.retrieved_text if step == "rag" else self._host.text_of, context))
+        host = self._host
+        drafted = [headed(host.retrieved_text(one), host.headings_of(one)) for one in context] if step == "rag" else ()
+        self._latest_sent = list(drafted or map(host.text_of, context))
 
     @property
     def has_sent_nothing(self) -> bool:
@@ -91,10 +94,16 @@ class Fitting(Generic[Document]):
         """
         if step == "sections":
             return self._sections.joined(context)
-        if step == "rag" or len(context) <= 1 or not self._reading.is_stored:
+        if step == "rag":
+            return list(map(self._under_headings, context))
+        if len(context) <= 1 or not self._reading.is_stored:
             return context
         named = [(str(name), type(name).__name__) for name in map(self._host.source_of, context)]  # 1 is not "1"
         return [context[at] for at in sorted(range(len(context)), key=named.__getitem__)]
+
+    def _under_headings(self, passage: Document) -> Document:
+        headings, text = self._host.headings_of(passage), self._host.text_of(passage)
+        return self._host.with_text(passage, headed(text, headings)) if headings else passage
 
     def window(self, step: Route) -> int | None:
         """Return the window of a step's model in tokens; None if it is not known."""

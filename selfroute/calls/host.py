@@ -208,6 +208,10 @@ class Host(Protocol[Document]):
         """Return where a passage stands."""
         return Place(None, {})
 
+    def headings_of(self, passage: Document) -> Sequence[str]:  # noqa: ARG002
+        """Return the headings that a splitter moved out of a passage's text, if its prompt would not show them."""
+        return ()
+
     def window(self, step: Route) -> int | None:  # noqa: ARG002
         """Return the window of a step's model in tokens; None if the model does not report it."""
         return None

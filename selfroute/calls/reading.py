@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import groupby
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from selfroute.documents.cache import Size
+from selfroute.documents.headings import headed, headings_at
+from selfroute.documents.label import label_in
 from selfroute.documents.stored import ScopedDocuments
 
 if TYPE_CHECKING:
@@ -230,6 +232,9 @@ class SectionReader(Generic[Document]):
         numbers = {at for at, one in enumerate(self._reading.documents) if any(one is other for other in documents)}
         return [section for section in sections if self._runs[id(section)].document not in numbers]
 
+    def _label_of(self, document: Document) -> Mapping[str, Any]:
+        return label_in(self._host.place_of(document).metadata, self._host.text_of(document))
+
     def _section(self, run: Run) -> Document:
         host, document = self._host, self._reading.documents[run.document]
         label = {"method": "sections", "start": run.start, "end": run.end, "document": host.source_of(document)}
@@ -243,7 +248,9 @@ class SectionReader(Generic[Document]):
         for number, found in groupby(sections, lambda section: self._runs[id(section)].document):
             document, runs = self._reading.documents[number], [self._runs[id(section)] for section in found]
             whole = self._host.text_of(document)
-            text = f"\n{_LEFT_OUT}\n".join(whole[run.start : run.end] for run in runs)
+            headings = getattr(self._label_of(document), "headings", ())
+            texts = [headed(whole[run.start : run.end], headings_at(headings, run.start)) for run in runs]
+            text = f"\n{_LEFT_OUT}\n".join(texts)
             before = f"{_LEFT_OUT}\n" if whole[: runs[0].start].strip() else ""
             after = f"\n{_LEFT_OUT}" if whole[runs[-1].end :].strip() else ""
             joined.append(self._host.with_text(document, f"{before}{text}{after}"))

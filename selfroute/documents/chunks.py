@@ -34,8 +34,9 @@ _VERSIONS = frozenset(
         "etag",
     }
 )
-HEADINGS = [f"{name} {level}" for level in range(1, 7) for name in ("Header", "header", "Heading")]
-"""The keys under which LangChain's splitters of Markdown and HTML keep headings, in the examples of their pages."""
+_PATH = "header_path"
+HEADINGS = frozenset({_PATH, *(f"{name} {level}" for level in range(1, 7) for name in ("Header", "header", "Heading"))})
+"""The keys under which splitters of Markdown and HTML keep headings: LlamaIndex's, and those of LangChain's pages."""
 
 _ABSENT = object()
 
@@ -142,11 +143,12 @@ def version_of(metadata: Mapping[str, Any]) -> Hashable | None:
 
 def headings_of(metadata: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the headings that a splitter moved out of a text into its metadata, the highest first."""
-    path = metadata.get("header_path")
-    if isinstance(path, str):  # of LlamaIndex: "/Report/2024/"
-        return tuple([part for part in path.split("/") if part.strip()])
-    found = [metadata.get(key) for key in HEADINGS]
-    return tuple([one for one in found if isinstance(one, str) and one.strip()])
+    if HEADINGS.isdisjoint(metadata):
+        return ()
+    found = [metadata[key] for key in sorted(HEADINGS & metadata.keys(), key=lambda key: key[-1])]
+    path = metadata.get(_PATH)  # of LlamaIndex: "/Report/2024/"
+    found += path.split("/") if isinstance(path, str) else []
+    return tuple([one for one in found if isinstance(one, str) and one.strip() and one != path])
 
 
 def _numbers_in(metadata: Mapping[str, Any]) -> Sequence[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 KEY = "selfroute"
@@ -19,14 +19,17 @@ class Label(dict[str, Any]):
     Attributes:
         length: The length of the text that it is of, in characters.
         texts: How many texts the store holds under the name of the document, of which it is one.
+        headings: Where in the text the headings change that a splitter had moved into metadata, and those from there.
     """
 
-    __slots__ = ("length", "texts")
+    __slots__ = ("headings", "length", "texts")
 
-    def __init__(self, label: Mapping[str, Any], *, length: int, texts: int = 1) -> None:
+    def __init__(
+        self, label: Mapping[str, Any], *, length: int, texts: int = 1, headings: Sequence[tuple[int, Any]] = ()
+    ) -> None:
         """Make a label of a text of some length."""
         super().__init__(label)
-        self.length, self.texts = length, texts
+        self.length, self.texts, self.headings = length, texts, headings
 
     def __reduce_ex__(self, _: Any) -> Any:
         """Copy and pickle it as a plain dict."""
@@ -60,5 +63,6 @@ def labelled_with(known: Mapping[str, Any], label: Mapping[str, Any], text: str)
     if "method" in label:
         pages = {key: known[key] for key in ("pages", "doubtful") if key in known}
         return Label({**label, **pages}, length=len(text))
-    texts = getattr(known, "texts", 1)
-    return Label({**original_label(text), **known, **label}, length=len(text), texts=texts)
+    texts, headings = getattr(known, "texts", 1), getattr(known, "headings", ())
+    label = {**original_label(text), **known, **label}
+    return Label(label, length=len(text), texts=texts, headings=headings)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import chain, groupby, pairwise
+from operator import itemgetter
 
 from selfroute.documents.chunks import Chunk
 from selfroute.documents.offsets import ALWAYS, repeats_itself
@@ -91,8 +92,11 @@ def _copies_start_over(chunks: Sequence[Chunk]) -> bool:
     return True
 
 
-def sort_by_place(chunks: Sequence[Chunk]) -> list[Chunk]:
+def sort_by_place(chunks: Sequence[Chunk], *, ordered: bool = True) -> list[Chunk]:
     """Sort chunks by those numbers in their places that all of them have, and drop empty chunks.
+
+    Those with the same numbers are sorted by their offsets, unless these begin anew among them, as those of the
+    elements of a page do: then they keep their order, if they have one.
 
     Returns:
         The chunks, with new numbers as their places: that of the next chunk is one higher, or two if one between them
@@ -105,7 +109,12 @@ def sort_by_place(chunks: Sequence[Chunk]) -> list[Chunk]:
     pages: dict[tuple[int, ...], Page | None] = {}
     if not usable or any(pages.setdefault(place, chunk.page) != chunk.page for place, chunk in rows):
         return [replace(chunk, place=()) if chunk.place else chunk for chunk in chunks if chunk.text]
-    rows.sort(key=lambda row: (row[0], row[1].start or 0))
+    rows.sort(key=itemgetter(0))
+    groups = [[chunk for _, chunk in group] for _, group in groupby(rows, key=itemgetter(0))]
+    for group in groups:
+        if not (ordered and begin_anew(group)):
+            group.sort(key=lambda chunk: chunk.start or 0)
+    rows = [(place, chunk) for (place, _), chunk in zip(rows, chain.from_iterable(groups), strict=True)]
     placed: list[Chunk] = []
     number, last_place = 0, rows[0][0]
     step = 2 if min(last_place) > 1 else 0  # where numbers start at 2 or higher, the first chunks are missing
@@ -119,6 +128,16 @@ def sort_by_place(chunks: Sequence[Chunk]) -> list[Chunk]:
             number, step = number + step, 0
             placed.append(replace(chunk, place=(number,)))
     return placed
+
+
+def begin_anew(chunks: Sequence[Chunk]) -> bool:
+    """Return whether several of some chunks stand at one offset, with texts that cannot both stand there."""
+    at: dict[int, str] = {}
+    for chunk in chunks:
+        text = at.setdefault(chunk.start or 0, chunk.text)
+        if not (text.startswith(chunk.text) or chunk.text.startswith(text)):
+            return chunk.start is not None
+    return False
 
 
 def orders(column: Sequence[int]) -> bool:

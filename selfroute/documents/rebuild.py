@@ -39,6 +39,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from selfroute.documents.chunks import Chunk
+from selfroute.documents.headings import HeadingStart, headings_in, with_headings
 from selfroute.documents.label import Label
 from selfroute.documents.offsets import ALWAYS, Gap, OffsetJoin, fits_further_on
 from selfroute.documents.ordering import UnknownOrderError, deduplicate, fixed_order, sort_by_place, split_by_page
@@ -62,6 +63,7 @@ class RebuiltDocument:
             document, and only approximate if the chunks were joined in order. An empty stretch marks a place where text
             of unknown length is, or may be, missing; at the end of the document, that it may be missing anywhere.
         pages: Where in the text each page begins, and the page, for the chunks that name theirs.
+        headings: Where in the text headings change that a splitter had moved into metadata, and those from there on.
         texts: How many texts stand in the store under its name, of which it is one.
         doubtful: Whether it may be joined of several of them, which could not be told apart.
     """
@@ -71,6 +73,7 @@ class RebuiltDocument:
     chunks: int
     gaps: tuple[Gap, ...] = ()
     pages: tuple[PageStart, ...] = ()
+    headings: tuple[HeadingStart, ...] = ()
     texts: int = 1
     doubtful: bool = False
 
@@ -80,7 +83,7 @@ class RebuiltDocument:
         pages = {"pages": [list(start) for start in self.pages]} if self.pages else {}
         doubtful = {"doubtful": True} if self.doubtful else {}
         label = {"method": self.method, "chunks": self.chunks, "gaps": gaps, "trimmed": False, **pages, **doubtful}
-        return Label(label, length=len(self.text), texts=self.texts)
+        return Label(label, length=len(self.text), texts=self.texts, headings=self.headings)
 
 
 def rebuild_found(chunks: Sequence[Chunk], found: Sequence[str], *, ordered: bool = True) -> RebuiltDocument:
@@ -130,8 +133,24 @@ def rebuild(chunks: Iterable[Chunk], *, doubtful: bool = False, ordered: bool = 
     """
     listed = list(chunks) if ordered else sorted(chunks, key=fixed_order)
     distinct, certain, copies = deduplicate(listed, ordered=ordered)
-    listed, certain = sort_by_place(distinct), certain and not doubtful
+    listed, certain = sort_by_place(distinct, ordered=ordered), certain and not doubtful
     distinct.clear()
+    if any(chunk.headings for chunk in listed):
+        return _headed(listed, certain=certain, copies=copies, ordered=ordered)
+    return _joined(listed, certain=certain, copies=copies, ordered=ordered)
+
+
+def _headed(listed: list[Chunk], *, certain: bool, copies: Sequence[Chunk], ordered: bool) -> RebuiltDocument:
+    """Join chunks with the headings that they stand under."""
+    starts = [-1 if chunk.start is None else chunk.start for chunk in listed]
+    if not ordered and not listed[0].place:
+        listed = [listed[at] for at in sorted(range(len(listed)), key=starts.__getitem__)]
+    chunks = with_headings(listed)
+    document = _joined(list(chunks), certain=certain, copies=copies, ordered=ordered)
+    return replace(document, headings=headings_in(document.text, chunks))
+
+
+def _joined(listed: list[Chunk], *, certain: bool, copies: Sequence[Chunk], ordered: bool) -> RebuiltDocument:
     count = len(listed)
     pages = split_by_page(listed)
     if pages:
@@ -218,19 +237,16 @@ def _pages(pages: Iterable[list[Chunk]], copies: Sequence[Chunk], *, ordered: bo
             continue
         if not ordered and len({chunk.place for chunk in page}) < len(page):
             raise UnknownOrderError(have_offsets=True)
-        for number, chunk in enumerate(page):
-            yield _Section.single(chunk, begins_page=not number)
+        for number, run in enumerate(_rising(page, least=1)):
+            if join := OffsetJoin.of(run) if 1 < len(run) < len(page) else None:  # an element of the page
+                yield _Section.joined(run, join)._replace(begins_page=True)
+            else:
+                yield from (_Section.single(one, begins_page=not (number or at)) for at, one in enumerate(run))
 
 
 def _sections(chunks: Sequence[Chunk], *, ordered: bool) -> Iterator[_Section]:
     """Yield pages that nothing names, if the offsets of each join its chunks, and single chunks otherwise."""
-    runs: list[list[Chunk]] = []  # of one place, with rising offsets
-    for chunk in chunks:
-        last = runs[-1][-1] if runs else None
-        if last and last.place == chunk.place and (last.start or 0) <= (chunk.start or 0):
-            runs[-1].append(chunk)
-        else:  # the next page; without numbers, falling offsets show where it starts
-            runs.append([chunk])
+    runs = _rising(chunks)  # without numbers, falling offsets show where a page starts
     starts = [chunk.start or 0 for chunk in chunks]
     paged = len({chunk.place for chunk in chunks}) < len(chunks) and starts != sorted(starts)
     for run in runs:
@@ -242,6 +258,18 @@ def _sections(chunks: Sequence[Chunk], *, ordered: bool) -> Iterator[_Section]:
             raise UnknownOrderError(have_offsets=all(chunk.start is not None for chunk in chunks))
         else:
             yield from map(_Section.single, run)
+
+
+def _rising(chunks: Sequence[Chunk], *, least: int = 0) -> list[list[Chunk]]:
+    """Split chunks where another place begins, or offsets do not rise by so much."""
+    runs: list[list[Chunk]] = []
+    for chunk in chunks:
+        last = runs[-1][-1] if runs else None
+        if last and last.place == chunk.place and (last.start or 0) + least <= (chunk.start or 0):
+            runs[-1].append(chunk)
+        else:
+            runs.append([chunk])
+    return runs
 
 
 def _overlap(left: str, right: str) -> int:

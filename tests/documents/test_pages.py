@@ -87,7 +87,11 @@ def test_pages_of_nodes_in_doubt(linked: bool) -> None:
     links = links_of(["1", "2", "3", "4"], linked=linked)
     assert put_together([link for link in links if link.page != "2"]).gaps
     assert put_together([link for link in links if link.page != "1"] if linked else links[-1:]).gaps or not linked
-    old = [replace(link, id=f"old {link.id}", text="Other words.", version=("file", "old")) for link in links if link.page == "2"]
+    old = [
+        replace(link, id=f"old {link.id}", text="Other words.", version=("file", "old"))
+        for link in links
+        if link.page == "2"
+    ]
     assert put_together([*links, *old[:1]]).gaps
     mixed = [replace(link, version=("file", "old" if int(str(link.page)) > 2 else "new")) for link in links]
     assert put_together(mixed).gaps, "a document of several pages has one version"

@@ -146,9 +146,7 @@ async def test_pages_of_a_pdf_in_llamaindex(manual: Path, mode: str, store: str)
     assert (best["text"], best["page"]) == (PILOT, "3")
     assert llamaindex_selfroute.citation_nodes(response)[0].node.metadata["page"] == "3"
     assert {one.subject: one.advice for one in engine.check(QUESTION)}["document"] == ""
-    _, response = await asked_of(
-        "simple", pages_of(manual), mode, similarity_top_k=20, start="long_context"
-    )
+    _, response = await asked_of("simple", pages_of(manual), mode, similarity_top_k=20, start="long_context")
     best = response.metadata["citations"][0]  # the pages, documents by themselves, are one file again
     assert (len(response.source_nodes), best["text"], best["page"]) == (1, PILOT, "3")
 

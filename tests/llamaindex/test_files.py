@@ -157,7 +157,7 @@ def test_fetch_with_pages() -> None:
     for key, name in ((None, 2), ("file_path", 1)):
         documents = StoredDocuments(index, source_key=key, fetch=fetch)
         engine = SelfRouteQueryEngine(
-            index.as_retriever(similarity_top_k=2), documents=documents, llm=declining(), **{"answerability": "text"}
+            index.as_retriever(similarity_top_k=2), documents=documents, llm=declining(), answerability="text"
         )
         assert len(engine.query(ASK).source_nodes) <= name
     assert asked[-1] == "/in/rules.pdf"
