@@ -36,15 +36,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from selfroute.documents.chunks import Chunk
 from selfroute.documents.headings import HeadingStart, headings_in, with_headings
 from selfroute.documents.label import Label
-from selfroute.documents.offsets import ALWAYS, Gap, OffsetJoin, fits_further_on
+from selfroute.documents.offsets import ALWAYS, Gap, OffsetJoin, contradict, fits_further_on
 from selfroute.documents.ordering import UnknownOrderError, deduplicate, fixed_order, sort_by_place, split_by_page
 from selfroute.documents.pages import Pages, PageStart
 from selfroute.documents.versions import one_text
+from selfroute.documents.window import ENDS_OF_CONTEXTS
 
 _MIN_OVERLAP = 9  # characters; less may be a coincidence
 _MAX_OVERLAP = 8_000
@@ -97,9 +99,40 @@ def rebuild_found(chunks: Sequence[Chunk], found: Sequence[str], *, ordered: boo
     Raises:
         UnknownOrderError: As in `rebuild`.
     """
+    if bare := _without_contexts(chunks, ordered=ordered):
+        return bare
     told = one_text(chunks, found, ordered=ordered)
     document = rebuild([chunks[at] for at in told.kept], ordered=ordered or told.doubtful)
     return replace(document, texts=told.texts, doubtful=told.doubtful)
+
+
+def _without_contexts(chunks: Sequence[Chunk], *, ordered: bool) -> RebuiltDocument | None:
+    """Rebuild a document without the sentences on its context that a model wrote before each chunk; None without any.
+
+    Contextual retrieval puts them into a paragraph, a line or a sentence of their own. Whether that is what the chunks
+    begin with shows once the rest of each is joined.
+    """
+    have_starts = all(chunk.start is not None for chunk in chunks)
+    if len(chunks) < 3 or (not contradict(chunks) if have_starts else _mostly_overlap(chunks)):  # noqa: PLR2004
+        return None
+    for end in ENDS_OF_CONTEXTS:
+        bodies = [chunk.text.partition(end)[2].strip() for chunk in chunks]
+        if not all(bodies):
+            continue
+        bare = [replace(chunk, text=body) for chunk, body in zip(chunks, bodies, strict=True)]
+        if not have_starts:
+            if ordered and _mostly_overlap(bare):
+                return rebuild(bare)
+            continue
+        join = OffsetJoin.of(sorted((replace(chunk, place=()) for chunk in bare), key=lambda chunk: chunk.start or 0))
+        if join and not join.gaps:
+            return rebuild(bare, ordered=ordered)
+    return None
+
+
+def _mostly_overlap(chunks: Sequence[Chunk]) -> bool:
+    overlaps = [_overlap(one.text, other.text) > 0 for one, other in pairwise(chunks)]
+    return sum(overlaps) * 2 > len(overlaps)
 
 
 def rebuild(chunks: Iterable[Chunk], *, doubtful: bool = False, ordered: bool = True) -> RebuiltDocument:

@@ -20,6 +20,7 @@ from selfroute.documents.cache import MOST, Cache, CachedDocument, Recent, Size,
 from selfroute.documents.chunks import PLACE_KEYS, chunks_of, shared_items, without_keys
 from selfroute.documents.ordering import UnknownOrderError
 from selfroute.documents.rebuild import RebuiltDocument, rebuild_found
+from selfroute.documents.window import stands_in
 from selfroute.errors import ConfigurationError, DocumentNotFoundError
 
 Passage = TypeVar("Passage")
@@ -234,7 +235,7 @@ class StoredReader(NamesUncopied, ABC, Generic[Passage, Document]):
 
     def _cached(self, source: Any, passages: Sequence[Passage], access: Access) -> CachedDocument | None:
         cached = self._cache.get(source, access.key) if access.cached else None
-        if cached and all(self._retrieved(passage).text in cached.document.text for passage in passages):
+        if cached and all(stands_in(self._retrieved(passage).text, cached.document.text) for passage in passages):
             return cached if ids_digest(self._ids(source, access.limits)) == cached.ids_digest else None
         return None
 

@@ -26,6 +26,7 @@ _MOST = 4  # texts under one name; more of them are parts of one
 _PASSES = 32
 _HEAD, _LEAST = 40, 9  # characters of the first chunk, by which a pass without offsets or numbers begins
 _WORDS = re.compile(r"\w+")
+_MOST_OF = 0.8  # as long as each other are the passes of a text that was cut twice, at least
 _SHINGLE, _ALIKE = 3, 0.4  # words in a row; the share of them that two versions have in common
 
 
@@ -188,6 +189,9 @@ class _Telling:
             return self._all
         spans = [(self._position(one[0]), max((self._places[at], self._end(at)) for at in one)) for one in passes]
         span = min(begin for begin, _ in spans), max(end for _, end in spans)
+        lengths = [sum(len(self._chunks[at].text) for at in one) for one in passes]
+        if min(lengths) < _MOST_OF * max(lengths):  # a text that repeats itself has offsets like this, too
+            return self._all
         whole = [one for one, own in zip(passes, spans, strict=True) if own == span]
         whole = [one for one in whole if all(self._continue(*pair, gap=ALWAYS) for pair in pairwise(one))]
         return whole[-1] if whole else self._all
@@ -197,7 +201,13 @@ class _Telling:
         alike = all(_are_alike(self._text_of(one), self._text_of(other)) for one, other in pairwise(texts))
         runs = all(len(one) > 1 for one in texts)
         headings = [{self._chunks[at].headings for at in one} - {()} for one in texts]
-        parts = len(texts) > _MOST or any(one and two and one.isdisjoint(two) for one, two in pairwise(headings))
+        lengths = [len(self._text_of(one)) for one in texts]
+        by_head = not self._have_starts and not self._places[0]
+        parts = (
+            len(texts) > _MOST
+            or (by_head and min(lengths) * 2 < max(lengths))
+            or any(one and two and one.isdisjoint(two) for one, two in pairwise(headings))
+        )
         if parts or not (alike or runs):
             return Told(self._all)
         hits = [sum(any(self._holds(at, text) for at in one) for text in found) for one in texts]

@@ -11,6 +11,8 @@ Document = TypeVar("Document")
 _STEPS = 8  # of the grid in one stretch: so much of it may lie off the middle
 _SIZES = 50  # of the room in a window, so that not every question has one of its own
 _WORD, _BEGINNING = 40, 60  # characters
+ENDS_OF_CONTEXTS = ("\n\n", "\n", ". ")
+"""What ends the sentences on the context of a chunk that contextual retrieval writes before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,11 +213,23 @@ def find_passage(passage: str, texts: Sequence[str]) -> tuple[int, int, int] | N
         The number of the text, and where the passage begins and ends there; None if it stands in none of them.
     """
     passage = passage.strip()
-    for beginning in (passage, passage[:_BEGINNING]) if passage else ():
-        for number, text in enumerate(texts):
+    rests = [(rest, rest) for rest in _without_context(passage)]
+    for wanted, beginning in [(passage, passage), (passage, passage[:_BEGINNING]), *rests]:
+        for number, text in enumerate(texts if beginning else ()):
             if (at := text.find(beginning)) >= 0:
-                return number, at, at + len(text[at : at + len(passage)].rstrip())
+                return number, at, at + len(text[at : at + len(wanted)].rstrip())
     return None
+
+
+def stands_in(passage: str, text: str) -> bool:
+    """Return whether a passage stands in a text, or all of it but what a model wrote on its context before it."""
+    passage = passage.strip()
+    return passage in text or any(rest in text for rest in _without_context(passage))
+
+
+def _without_context(passage: str) -> list[str]:
+    rests = [passage.partition(end)[2].strip() for end in ENDS_OF_CONTEXTS]
+    return [rest for rest in rests if len(rest) * 2 > len(passage)]
 
 
 def _together(hits: Sequence[tuple[int, int]], length: int) -> tuple[int, int]:

@@ -91,7 +91,7 @@ class Shelves:
     def _chunks_of(self, owner: str) -> list[Document]:
         chunks = chunks_of(text_of(owner), size=120, source="handbook", tenant=owner)
         for n, chunk in enumerate(chunks if self.varied else []):
-            chunk.metadata |= {"Header 2": f"Section {n}", "element_id": f"e{n}", "row": n}
+            chunk.metadata |= {"topic": f"Section {n}", "element_id": f"e{n}", "row": n}
         return chunks
 
     def whole(self) -> list[Document]:
