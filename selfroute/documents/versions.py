@@ -27,7 +27,7 @@ _PASSES = 32
 _HEAD, _LEAST = 40, 9  # characters of the first chunk, by which a pass without offsets or numbers begins
 _WORDS = re.compile(r"\w+")
 _MOST_OF = 0.8  # as long as each other are the passes of a text that was cut twice, at least
-_SHINGLE, _ALIKE = 3, 0.4  # words in a row; the share of them that two versions have in common
+_SHINGLE, _ALIKE, _FEW = 3, 0.4, 4  # words in a row; the share of these that two versions have in common; how many
 
 
 class Told(NamedTuple):
@@ -263,4 +263,4 @@ def _are_alike(one: str, other: str) -> bool:
     shared, found = [
         set(zip(*(words[at:] for at in range(_SHINGLE)), strict=False)) for words in map(_WORDS.findall, (one, other))
     ]
-    return len(shared & found) >= _ALIKE * max(min(len(shared), len(found)), 1)
+    return len(shared & found) >= max(_ALIKE * min(len(shared), len(found)), _FEW)
