@@ -10,12 +10,20 @@ from selfroute.checking.trial import TriedQuestion
 from selfroute.checking.words import keys_of, likely_key, message_of, plural, quoted, split_advice
 from selfroute.documents.chunks import offset
 from selfroute.documents.label import label_in
+from selfroute.documents.pages import page_of
 from selfroute.documents.stored import ScopedDocuments
 from selfroute.errors import ConfigurationError
 
 Document = TypeVar("Document")
 _SHOWN = 3  # names of documents
+_FILES = ("file_path", "file_name", "source", "filename")
 _SMALL = "if your documents are longer than a passage, the passages name something smaller than a document"
+_REPEATS = (
+    "delete the copies from the store, or index each file only once: each copy takes the place of another passage"
+)
+_PAGES = "they are pages of one file: pass source_key={key!r}, which names the file"
+_VERSIONS = "delete the old text from the store when you index a file again, and give different files different names"
+_UNTOLD = "delete both from the store, and index the one that holds today"
 _OFFSETS = "index it again with offsets (add_start_index=True in LangChain's splitters), to have it joined exactly"
 
 
@@ -51,8 +59,15 @@ class OnDocuments(TriedQuestion[Document]):
         known = [name for name in names if name is not None]
         key = stored.source_key
         by = f" as metadata[{key!r}]" if key else ""
+        repeats = len(self.found) - len(set(map(self.host.retrieved_text, self.found)))
+        if repeats:
+            found += f", {repeats} of them word for word as another one"
         if len(known) == len(names):
-            return True, f"{found}, of {plural(len(set(known)), 'document')}; each names its document{by}", ""
+            by = by or self._by_file(known)
+            named = f"{found}, of {plural(len(set(known)), 'document')}; each names its document{by}"
+            pages = self._pages(known)
+            advice = _PAGES.format(key=pages) if pages else _REPEATS if repeats else ""
+            return not pages, f"{named}, but several are pages of one file" if pages else named, advice
         others = [self.host.place_of(one).metadata for one, name in zip(self.found, names, strict=True) if name is None]
         if not known and (error := self.errors.get("read")):
             likely = likely_key(others) if key else None
@@ -62,6 +77,26 @@ class OnDocuments(TriedQuestion[Document]):
         advice = "index the others with this key, too; until then each of them counts as a separate document"
         with_key = f"{found}, but only {len(known)} of them {'names' if len(known) == 1 else 'name'} a document{by}"
         return False, f"{with_key}; the keys of the others are {keys_of(others)}", advice
+
+    @staticmethod
+    def _by_file(names: Sequence[Any]) -> str:
+        """Return how passages name their documents that a framework finds by a key, as it does those of pages."""
+        keys = dict.fromkeys(filter(None, [getattr(name, "key", None) for name in names]))
+        return f" as {' or '.join(f'metadata[{key!r}]' for key in keys)}" if keys else ""
+
+    def _pages(self, names: Sequence[Any]) -> str | None:
+        """Return the key by which documents that are pages would be one; None if they are no pages."""
+        about = [self.host.place_of(one).metadata for one in self.found]
+        if any(page_of(one) is None for one in about):
+            return None
+        for key in _FILES:
+            files = {one[key]: set[Any]() for one in about if isinstance(one.get(key), str)}
+            for name, one in zip(names, about, strict=True):
+                if one.get(key) in files:
+                    files[one[key]].add(name)
+            if any(len(of) > 1 for of in files.values()):
+                return key
+        return None
 
     def look_at_wall(self) -> Remark:
         """Return whether the last step may read what the retriever may find."""
@@ -105,7 +140,10 @@ class OnDocuments(TriedQuestion[Document]):
         if self.stored is None:
             return True, f"{plural(len(self.read), 'document')} with {self._size_of(self.read)}", ""
         for document in self.read:
-            if gaps := self._label_of(document).get("gaps"):
+            label = self._label_of(document)
+            if (texts := getattr(label, "texts", 1)) > 1:
+                return self._tell_texts(document, texts, doubtful=bool(label.get("doubtful")))
+            if gaps := label.get("gaps"):
                 return self._tell_gaps(document, gaps)
         how, advice = self._assembled
         return True, f"{self._what_is_read}{' is' if len(self.read) == 1 else '; they are'} {how}", advice
@@ -139,6 +177,12 @@ class OnDocuments(TriedQuestion[Document]):
         stand = f"{plural(len(self.read), 'document')} stand behind the passages; a question reads {reads}"
         return f"{stand}: {' and '.join(names)} ({self._size_of(read)})"
 
+    def _tell_texts(self, document: Document, texts: int, *, doubtful: bool) -> Remark:
+        what = f"{texts} texts stand in the store as {self._quoted_name(document)}"
+        if doubtful:
+            return False, f"{what}, which cannot be told apart: what is read may be joined of both", _UNTOLD
+        return False, f"{what}, such as two versions: what is read is the one of the passages", _VERSIONS
+
     def _tell_gaps(self, document: Document, gaps: Sequence[Any]) -> Remark:
         lengths = [end - start for start, end in gaps]
         missing = f"{sum(lengths):,} characters" if all(lengths) else "of unknown length"
@@ -157,8 +201,11 @@ class OnDocuments(TriedQuestion[Document]):
             return "a single chunk, the passage itself" if len(labels) == 1 else "each a single chunk", _SMALL
         chunks = plural(sum(label.get("chunks", 0) for label in labels), "chunk")
         exact = methods <= {"original", "offsets"}
+        headings = (
+            ", below the headings in their metadata" if any(getattr(one, "headings", ()) for one in labels) else ""
+        )
         return (
-            f"joined from {chunks} by their {'offsets' if exact else 'order'}, without gaps",
+            f"joined from {chunks} by their {'offsets' if exact else 'order'}{headings}, without gaps",
             "" if exact or all(offset(self.host.place_of(one).start) is not None for one in self.found) else _OFFSETS,
         )
 
