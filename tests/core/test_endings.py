@@ -15,6 +15,7 @@ from scenarios import cut
 from selfroute.answerability import Gate, declines
 from selfroute.answerability.ending import DONE, Ending, reason_in, refusal_in
 from selfroute.answerability.final import FinalGate
+from selfroute.answerability.graded import GradedGate
 from selfroute.answerability.last import LastGate
 
 WORDS = {
@@ -147,6 +148,13 @@ def test_last_gates_whatever_the_pieces(text: str, cuts: list[int], kind: str) -
         assert (shown, of_the_last) == (text, "answered")
     _, signal = judged(Gate(), [text], kind)
     assert judged(LastGate(Gate()), cut(text, cuts), kind) == ("" if signal is None else shown, signal)
+
+
+def test_last_gate_shows_the_own_words_of_a_graded_reply() -> None:
+    for reply in ("20\nunanswerable. It covers 2024.", "Unanswerable. It covers 2024."):
+        for pieces in ([reply], list(reply)):
+            gate = LastGate(GradedGate(doubt_below=50, numbers=1))
+            assert judged(gate, pieces, "complete") == ("It covers 2024.", "sentinel")
 
 
 @pytest.mark.parametrize(
