@@ -24,6 +24,7 @@ Source: TypeAlias = (
     list[Document] | Runnable[Any, Any] | Callable[[dict[str, Any]], Iterable[Document] | Awaitable[Iterable[Document]]]
 )
 _ALWAYS = ("retrieved", "context", "answer", "route", "answerable", "finish_reason", "decision", "usage")
+_FOUND = "retriever must return a list of Documents or of strings"
 OUTPUT_KEYS = frozenset([*_ALWAYS, "citations"])
 
 
@@ -132,6 +133,22 @@ def documents_of(found: Any, what: str) -> list[Document]:
         ReplyError: It returned something else.
     """
     return items_of(found, Document, what=f"{what} must return a list of Documents")
+
+
+def retrieved_of(found: Any, *, what: str = _FOUND) -> list[Document]:
+    """Return what was found in a store as a list of documents; a string is the text of one.
+
+    LangChain's recipes for tables and pictures keep strings in the docstore of a `MultiVectorRetriever`.
+
+    Args:
+        found: What was found.
+        what: The beginning of the error message: what it has to be.
+
+    Raises:
+        ReplyError: It is something else.
+    """
+    items = items_of(found, (Document, str), what=what)
+    return [Document(item) if isinstance(item, str) else item for item in items]
 
 
 def labelled(document: Document, text: str, /, **label: Any) -> Document:

@@ -172,7 +172,7 @@ class LangChainHost(Host[Document]):
 
     def _kept(self, found: Any) -> Sequence[Document]:
         """Return the passages, and note which of those found were dropped."""
-        passages = convert.documents_of(found, "retriever")
+        passages = convert.retrieved_of(found)
         if self._found:
             self._source.note_dropped(self._found.found, passages)
         return passages

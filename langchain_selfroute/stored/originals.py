@@ -10,9 +10,11 @@ from typing import Any
 from langchain_core.documents import Document
 from langchain_core.stores import BaseStore
 
-from langchain_selfroute.convert import documents_of
+from langchain_selfroute.convert import retrieved_of
 from selfroute.documents.access import StoredChunk
 from selfroute.errors import DocumentNotFoundError
+
+HELD = "docstore must hold Documents or strings; if it holds bytes, wrap it in create_kv_docstore"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ class Originals:
                     "delete the chunk from the vector store, or index the document again"
                 )
                 raise DocumentNotFoundError(msg)
-            (document,) = documents_of([original], "docstore")
+            (document,) = retrieved_of([original], what=HELD)
             yield StoredChunk(id_, document.page_content, document.metadata)
 
     def _counts(self, chunks: Iterable[StoredChunk]) -> Counter[str]:

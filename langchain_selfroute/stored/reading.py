@@ -15,8 +15,9 @@ from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 from typing_extensions import override
 
 from langchain_selfroute.arguments import check_store
-from langchain_selfroute.convert import documents_of
+from langchain_selfroute.convert import retrieved_of
 from langchain_selfroute.stored.kinds import store_of
+from langchain_selfroute.stored.originals import HELD
 from langchain_selfroute.stored.searches import Limits, RetrieverScope, is_empty, scope_of
 from langchain_selfroute.stored.stores import Fetch
 from selfroute.arguments import check_key
@@ -103,8 +104,8 @@ class StoredDocuments(StoredReader[Document, Document]):
                 their order, or numbers under one of the usual keys.
             filter: The filter that all chunks must match, in the store's own form, such as a dict for Chroma or a
                 callable that takes a Document for InMemoryVectorStore. Empty if nothing is hidden.
-            docstore: Holds original documents by source. If there is a filter, an original is used only if none of its
-                chunks is hidden.
+            docstore: Holds original documents, or their texts, by source. If there is a filter, an original is used
+                only if none of its chunks is hidden.
             fetch: Lists chunks in a store of another kind. It takes `(source_key, source, filter)` and returns, as
                 Documents, all chunks with `metadata[source_key] == source` that match the filter. It must also hide
                 anything else that the store's search hides.
@@ -229,7 +230,9 @@ class StoredDocuments(StoredReader[Document, Document]):
     @override
     def _original(self, source: Any, passages: Sequence[Document]) -> Document | None:
         found = self.docstore.mget([source])[0] if self.docstore else None
-        return None if found is None else _as_original(documents_of([found], "docstore")[0])
+        if isinstance(found, str):
+            found = Document(found, metadata={self.source_key: source})
+        return None if found is None else _as_original(retrieved_of([found], what=HELD)[0])
 
     @override
     def _document(self, source: Any, rebuilt: RebuiltDocument, fields: Mapping[str, Any]) -> Document:

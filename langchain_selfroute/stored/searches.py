@@ -23,7 +23,7 @@ from langchain_core.runnables.configurable import DynamicRunnable
 from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 
 from langchain_selfroute import known
-from langchain_selfroute.convert import config_within
+from langchain_selfroute.convert import config_within, retrieved_of
 from langchain_selfroute.internals import is_retry
 from langchain_selfroute.stored.originals import Originals
 from langchain_selfroute.stored.stores import Store
@@ -335,4 +335,4 @@ class FoundHeard(BaseCallbackHandler):
 
     def on_retriever_end(self, documents: Sequence[Document], **_: Any) -> None:
         """Note what a retriever has found."""
-        self.found |= self._stored.noted(documents)
+        self.found |= self._stored.noted(retrieved_of(documents))

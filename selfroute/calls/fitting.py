@@ -13,7 +13,7 @@ from selfroute.calls.reading import SectionReader
 from selfroute.documents.headings import headed
 from selfroute.documents.overflow import read_less
 from selfroute.documents.sent import Sent
-from selfroute.documents.window import Count, fit_documents, fit_passages, prompt_limit, room_in
+from selfroute.documents.window import Count, fit_documents, fit_passages, prompt_limit, room_in, room_of
 from selfroute.effects import ReadDocuments, Route
 from selfroute.usage.tokens import count_tokens, is_cut
 
@@ -31,6 +31,11 @@ _CUT = (
     "%s counted far fewer tokens than the prompt of the %s step has words: its server has cut the prompt, and the "
     "model has not read all of it. Give the model a larger window (num_ctx for Ollama), or set max_context_tokens to "
     "what it takes"
+)
+_NO_ROOM = (
+    "what comes with the question, such as its history, takes more tokens than max_context_tokens=%s, so documents are "
+    "cut to a tenth of that, and the model may read less of the prompt than was sent: send a shorter history, or raise "
+    "max_context_tokens if the model takes more"
 )
 _logger = logging.getLogger(__name__)
 
@@ -124,9 +129,16 @@ class Fitting(Generic[Document]):
     def budget(self, count: Count) -> int | None:
         """Return how many tokens of documents the last step may be given; None for no limit."""
         if self._settings.max_context_tokens is not None:
-            return self._settings.max_context_tokens
+            return self._under(self._settings.max_context_tokens, "long_context", count)
         window = self.window("long_context")
         return None if window is None else room_in(window, around=self._around("long_context", count))
+
+    def _under(self, limit: int, step: Route, count: Count) -> int:
+        """Return how much of a limit for documents is left beside what else the question brings along."""
+        around = self._around(step, count)
+        if around > limit and count is not _at_most:  # which is more than there are
+            self._memory.said.warn(_logger, _NO_ROOM, self._settings.max_context_tokens)
+        return room_of(limit, around=around)
 
     def _around(self, step: Route, count: Count) -> int:
         """Return the tokens of a step's prompt without passages or documents."""
@@ -211,6 +223,8 @@ class Fitting(Generic[Document]):
             around = self._around("sections", count)
         if window is not None:
             budget = min(budget, max(prompt_limit(window) - around, window // 10))
+        if self._settings.max_context_tokens is not None:
+            budget = min(budget, self._under(max(budget, self._settings.max_context_tokens), "sections", count))
         if effect.too_long:
             sent = self.tokens(self.context, count)
             budget = self._most_sections = self._less("sections", effect.too_long, sent=sent, around=around)

@@ -248,8 +248,10 @@ class RoutingOptions(BaseModel):
         refusal: The word by which the model declines; `"unanswerable"` by default.
         draft_passages: How many of the retrieved passages the draft reads, the first ones; None for all. The others
             only say which documents may hold the answer.
-        max_context_tokens: The limit for the text of the documents in the last step, in tokens. None means the window
-            that the model reports, minus room for the prompt and the answer, or no limit if it reports none.
+        max_context_tokens: The limit for the text of the documents in the last step, in tokens. What a history, or a
+            question or prompt of more than 250 tokens, takes is taken off it, down to a tenth, and off sections. None
+            means the window that the model reports, minus room for the prompt and the answer, or no limit if it reports
+            none.
         prompt_cache: How to have documents that are read again come from the provider's prompt cache, which costs less.
             With `"auto"`, the default, questions on one document that come at once wait until the first reply begins,
             for at most five seconds. `"5m"` and `"1h"` also mark where the documents end in prompts to Anthropic's

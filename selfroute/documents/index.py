@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from bisect import bisect
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,7 +26,8 @@ _PER_SENTENCE, _PER_SECTION, _PER_STEM, _PER_PLACE = 240, 160, 130, 8  # bytes, 
 _SHORT = 4_000  # characters; a short text is taken apart in less than a millisecond
 _SHORTEST_STEM = 3
 _LONGEST_KEPT = 60  # characters
-_VOICED = "\u3099\u309a"  # Japanese marks, which stand apart from their characters in decomposed text
+# Where combining marks stand, as in Hindi: all of Unicode but large blocks without any, which take long to read.
+_MARKED = ((0x300, 0x3100), (0xA600, 0xAC00), (0xFB00, 0x12000), (0x16A00, 0x17000), (0x1BC00, 0x1F000))
 _SUFFIXES = ("ing", "ed", "ly", "e")
 # A Korean noun of two syllables or more, with a particle.
 _KOREAN = re.compile(
@@ -145,7 +147,15 @@ def _extra(sentence: str) -> int:
 @cache
 def _words() -> re.Pattern[str]:
     # What a word goes on with is looked at only where it can: most words end at a space.
-    return re.compile(rf"\w+(?:[.,](?<=\d[.,])\d+|-\n\w+|[\x80-\U0010ffff](?<=[{WITHIN}{_VOICED}])\w*)*")
+    return re.compile(rf"\w+(?:[.,](?<=\d[.,])\d+|-\n\w+|[\x80-\U0010ffff](?<=[{WITHIN}{_marks()}])\w*)*")
+
+
+def _marks() -> str:
+    """Return the accents, points and vowel signs of all scripts, as the inside of a character class."""
+    places = [place for first, behind in _MARKED for place in range(first, behind)]
+    kinds = "".join(map(unicodedata.category, map(chr, places)))  # two letters each, such as "Mn"
+    runs = (found.span() for found in re.finditer("(?:M[nc])+", kinds))
+    return "".join(f"{chr(places[start // 2])}-{chr(places[end // 2 - 1])}" for start, end in runs)
 
 
 @cache

@@ -10,6 +10,7 @@ Count = Callable[[str], int]
 Document = TypeVar("Document")
 _STEPS = 8  # of the grid in one stretch: so much of it may lie off the middle
 _SIZES = 50  # of the room in a window, so that not every question has one of its own
+_SHORT = 250  # tokens of an instruction and a question, which have a place beside each limit
 _WORD, _BEGINNING = 40, 60  # characters
 ENDS_OF_CONTEXTS = ("\n\n", "\n", ". ")
 """What ends the sentences on the context of a chunk that contextual retrieval writes before it."""
@@ -132,9 +133,27 @@ def room_in(window: int, *, around: int = 0) -> int:
         window: The window.
         around: The tokens of the prompt without documents.
     """
-    room, step = max(window * 9 // 10 - 1_000, window // 2), max(window // _SIZES, 1)
-    missing = max(around + room - prompt_limit(window), 0)
-    return max(room - -(-missing // step) * step, window // 10)
+    return _beside(around, room=max(window * 9 // 10 - 1_000, window // 2), limit=prompt_limit(window), size=window)
+
+
+def room_of(limit: int, *, around: int) -> int:
+    """Return the token budget for documents, given the limit that a user sets for their text, in tokens.
+
+    The limit leaves room for the instruction and a short question. What else a question brings along, such as a
+    history, takes its place from that, as in `room_in`, down to a tenth of the limit.
+
+    Args:
+        limit: The limit.
+        around: The tokens of the prompt without documents.
+    """
+    return _beside(around, room=limit, limit=limit + _SHORT, size=limit)
+
+
+def _beside(around: int, *, room: int, limit: int, size: int) -> int:
+    """Return which part of a room is left beside the rest of a prompt that has a limit: at least a tenth of a size."""
+    step = max(size // _SIZES, 1)
+    missing = max(around + room - limit, 0)
+    return max(room - -(-missing // step) * step, size // 10)
 
 
 def trim(text: str, *, passages: Sequence[str], budget: int, count: Count) -> str:

@@ -27,6 +27,9 @@ _UNSPACED_RANGES = (
 )
 UNSPACED = "".join(f"{first}-{last}" for first, last in _UNSPACED_RANGES)
 _ACCENTS = r"\u0300-\u036f"
+# The combining classes of what is no accent or point: letters and vowel signs, and the marks that join consonants. The
+# last ones are the places of vowels and tones in Telugu, Thai, Lao and Tibetan.
+_SPELT = frozenset([0, 9, *range(84, 133)])
 _IS_INVISIBLE = re.compile(f"[{_INVISIBLE}]")
 WITHIN = _ACCENTS + _INVISIBLE  # what may stand inside a word besides letters and digits
 _WORD = rf"[{UNSPACED}]|[^\W_{UNSPACED}](?:[^\W_{UNSPACED}]|[{WITHIN}])*"
@@ -59,7 +62,7 @@ def fold_character(character: str) -> str:
     if _IS_INVISIBLE.match(character):
         return ""
     parts = unicodedata.normalize("NFKD", character)
-    return "".join(part for part in parts if not unicodedata.combining(part)).casefold()
+    return "".join(part for part in parts if unicodedata.combining(part) in _SPELT).casefold()
 
 
 def fold(text: str) -> str:

@@ -15,6 +15,7 @@ from scenarios import cut
 from selfroute.answerability import Gate, declines
 from selfroute.answerability.ending import DONE, Ending, reason_in, refusal_in
 from selfroute.answerability.final import FinalGate
+from selfroute.answerability.graded import GradedGate
 from selfroute.answerability.last import LastGate
 
 WORDS = {
@@ -67,6 +68,7 @@ REPORTS: dict[str, tuple[Any, str | None, str]] = {
     "OpenAI's refusal": (openai(message=SimpleNamespace(refusal="No.")), None, "No."),
     "OpenAI's refusal in a stream": (openai(delta=SimpleNamespace(refusal="No.")), None, "No."),
     "OpenAI's whole reply": ({"choices": [{"finish_reason": "length", "message": {}}]}, "length", ""),
+    "OpenAI's two replies": ({"choices": [{"finish_reason": "length"}, {"finish_reason": "stop"}]}, "length", ""),
     "responses": ({"status": "completed", "incomplete_details": None}, "completed", ""),
     "responses, cut": (
         {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}},
@@ -148,6 +150,13 @@ def test_last_gates_whatever_the_pieces(text: str, cuts: list[int], kind: str) -
     assert judged(LastGate(Gate()), cut(text, cuts), kind) == ("" if signal is None else shown, signal)
 
 
+def test_last_gate_shows_the_own_words_of_a_graded_reply() -> None:
+    for reply in ("20\nunanswerable. It covers 2024.", "Unanswerable. It covers 2024."):
+        for pieces in ([reply], list(reply)):
+            gate = LastGate(GradedGate(doubt_below=50, numbers=1))
+            assert judged(gate, pieces, "complete") == ("It covers 2024.", "sentinel")
+
+
 @pytest.mark.parametrize(
     ("before", "unit"),
     [("", "unanswerable "), ("unanswerable.", "<b>"), ("unanswerable.", "**"), ("unanswerable. una", "\u200b")],
@@ -169,15 +178,16 @@ def seconds_of(pieces: list[str]) -> float:
 
 
 @pytest.mark.parametrize(
-    ("reply", "shown"),
+    ("reply", "shown", "refusal"),
     [
-        ("unanswerable</s>", ""),
-        ("<b>unanswerable</b> The <b>report</b> covers 2024.", "The <b>report</b> covers 2024."),
-        ("unanswerable. <|im_end|><b>The report", "The report"),
-        ("unanswerable. < 6 of them", "6 of them"),
-        ("unanswerable unanswerable. Unanswerable! The report <covers", "The report <covers"),
+        ("unanswerable</s>", "", "unanswerable"),
+        ("<b>unanswerable</b> The <b>report</b> covers 2024.", "The <b>report</b> covers 2024.", "unanswerable"),
+        ("unanswerable. <|im_end|><b>The report", "The report", "unanswerable"),
+        ("unanswerable. < 6 of them", "6 of them", "unanswerable"),
+        ("unanswerable unanswerable. Unanswerable! The report <covers", "The report <covers", "unanswerable"),
+        ("N. N. It covers 2024.", "It covers 2024.", "N"),
     ],
 )
-def test_final_gate_shows_no_tags_after_the_refusal(reply: str, shown: str) -> None:
+def test_final_gate_shows_no_tags_after_the_refusal(reply: str, shown: str, refusal: str) -> None:
     for pieces in ([reply], list(reply), [reply[:20], reply[20:]]):
-        assert judged(FinalGate(), pieces, "complete") == (shown, "sentinel")
+        assert judged(FinalGate(refusal), pieces, "complete") == (shown, "sentinel")

@@ -93,6 +93,7 @@ async def test_report_ends_as_the_table_says(scenario: Scenario, where: str, cou
         assert scenario.evidence in told.decision["evidence"]
         assert told.steps == ["rag"] * (scenario.draft is not None) + ["long_context"] * (scenario.final is not None)
         assert told.usage["estimated"] is not counted
+        assert told.usage["long_context_only"] > 0  # the schema is part of the prompt
         for step, prompt in zip(told.steps, told.prompts, strict=True):
             assert told.usage[step]["output_tokens"] > 0
             assert not counted or told.usage[step]["input_tokens"] == len(prompt.split())

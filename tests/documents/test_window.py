@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from golden import GOLDEN, golden
-from selfroute.documents.window import fit, fit_documents, fit_passages, prompt_limit, room_in, trim
+from selfroute.documents.window import fit, fit_documents, fit_passages, prompt_limit, room_in, room_of, trim
 from selfroute.usage import count_tokens
 
 COUNTERS = {
@@ -48,6 +48,12 @@ def test_fit(case: dict[str, Any]) -> None:
 def test_room_in(case: list[int]) -> None:
     window, around, prompt, room = case
     assert (prompt_limit(window), room_in(window, around=around)) == (prompt, room)
+
+
+@golden("room_of")
+def test_room_of(case: list[int]) -> None:
+    limit, around, room = case
+    assert room_of(limit, around=around) == room
 
 
 @given(st.lists(texts, max_size=5), st.lists(texts, max_size=3), st.integers(0, 120), counters)

@@ -49,6 +49,14 @@ def long(where: str, **parts: Any) -> Pipeline:
     return pipeline(where, **{**found, **parts})
 
 
+def after(tokens: int, where: str) -> Any:
+    """Return the question after a history of some tokens, or in LlamaIndex after as much of its own."""
+    before = "word " * (tokens * 4 // 5)
+    if where.startswith("langchain"):
+        return {"input": QUESTION, "chat_history": [HumanMessage(before), AIMessage("Yes.")]}
+    return before + QUESTION
+
+
 class BadRequestError(Exception):
     """What a client raises for an error that it knows no type for."""
 
@@ -198,11 +206,35 @@ def test_window_has_room_for_question_and_history(where: str, route: str) -> Non
         draft=FINAL if route == "rag" else ("unanswerable",),
         window=3000,
     )
-    history = {"chat_history": [HumanMessage("word " * 600), AIMessage("word " * 600)]}
-    question = {"input": QUESTION, **history} if where.startswith("langchain") else "word " * 1200 + QUESTION
-    told = one.now(question)
+    told = one.now(after(1200, where))
     assert told.route == route
     assert all(2100 < count_tokens(prompt) < 2900 for prompt in told.prompts)
+
+
+@everywhere
+@pytest.mark.parametrize("looks", ["sections", "long_context"])
+def test_max_context_tokens_has_room_for_question_and_history(where: str, looks: str) -> None:
+    options: Any = {"max_documents": 0, "sections": 1800, "looks": (FINAL,)} if looks == "sections" else {}
+    one, prompts = long(where, documents=[a_document(where, 8000)], max_context_tokens=2000, **options), []
+    for before in (0, 150, 1200):
+        told = one.now(after(before, where))
+        assert (told.route, PASSAGE in " ".join(told.read)) == (looks, True)
+        prompts.append((sum(map(count_tokens, told.read)), count_tokens(told.prompts[-1])))
+    assert prompts[0][0] == prompts[1][0] > 1500  # a short one takes nothing
+    assert prompts[0][0] > prompts[2][0] > 400
+    assert prompts[2][1] <= 2000 + 300
+
+
+@everywhere
+@pytest.mark.parametrize("before", [1800, 3000])
+def test_a_history_that_leaves_no_room_is_said_so(where: str, before: int, caplog: pytest.LogCaptureFixture) -> None:
+    one = long(where, documents=[a_document(where, 8000)], max_context_tokens=2000)
+    for _ in range(2):
+        told = one.now(after(before, where))
+        assert PASSAGE in told.read[0]
+        assert told.labels[0]["trimmed"] is True
+        assert 100 < count_tokens(told.read[0]) <= (200 if before > 2000 else 450)
+    assert ["send a shorter history" in record.getMessage() for record in caplog.records] == [True] * (before > 2000)
 
 
 # Documents and the budget

@@ -96,9 +96,9 @@ async def test_any_other_runnable_is_given_all_inputs(name: str, mode: str) -> N
 
 
 @every_mode
-@pytest.mark.parametrize("wrong", [None, "secret text", ["secret text"], [*PASSAGES, None]], ids=str)
+@pytest.mark.parametrize("wrong", [None, "secret text", [b"secret text"], [*PASSAGES, None]], ids=str)
 async def test_retriever_must_return_documents(wrong: Any, mode: str) -> None:
-    with pytest.raises(ReplyError, match="retriever must return a list of Documents; got ") as refused:
+    with pytest.raises(ReplyError, match="retriever must return a list of Documents or of strings; got ") as refused:
         await ask(a_chain(retriever=RunnableLambda(lambda _: wrong)), QUESTION, mode)
     assert "secret" not in str(refused.value)
 

@@ -126,7 +126,7 @@ async def test_a_docstore_of_something_else_is_told() -> None:
     docstore: Any = InMemoryByteStore()
     docstore.mset([("ash.md", b"bytes")])
     store = store_with("memory", chunks_of(TEXT, source="ash.md"))
-    with pytest.raises(ReplyError, match="docstore must return a list of Documents; got bytes"):
+    with pytest.raises(ReplyError, match=r"docstore must hold .*create_kv_docstore; got bytes"):
         await read_by(SelfRouteChain.from_vectorstore(store, a_model(), docstore=docstore))
 
 

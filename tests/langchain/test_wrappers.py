@@ -41,6 +41,7 @@ from langchain_wrappers import (
     time_weighted,
     translator,
 )
+from selfroute.errors import ReplyError
 
 pytestmark = pytest.mark.filterwarnings("ignore:`langchain-community` is being sunset:DeprecationWarning")
 everywhere = in_turn(KINDS)
@@ -131,6 +132,28 @@ async def test_originals_without_a_source_are_documents_themselves(kind: str, mo
         await home.pipeline().ask(mode)
 
 
+@everywhere
+async def test_originals_that_are_strings_are_documents_themselves(kind: str, mode: str) -> None:
+    """As in LangChain's recipes for tables and pictures."""
+    texts: list[Any] = [f"<table>{n}</table>" for n in range(3)]
+    retriever, home = _summaries(kind, [Document(text) for text in texts])
+    retriever.docstore.mset([(f"id{n}", text) for n, text in enumerate(texts)])
+    answered = await home.pipeline(retriever, max_documents=None).ask(mode)
+    assert sorted(answered.read) == texts
+    retriever.docstore.mset([("id1", b"<table>")])
+    with pytest.raises(ReplyError, match="retriever must return a list of Documents or of strings; got bytes"):
+        await home.pipeline(retriever).ask(mode)
+
+
+@everywhere
+async def test_strings_among_the_originals_of_a_document(kind: str, mode: str) -> None:
+    retriever, home = _summaries(kind)
+    retriever.docstore.mset([("id4", "It is a text.")])
+    narrow = retriever.model_copy(update={"search_kwargs": {**retriever.search_kwargs, "k": 1}})
+    (document,) = (await home.pipeline(narrow).ask(mode)).documents
+    assert "It is a text." in document.text
+
+
 async def test_chunk_without_original_is_not_read() -> None:
     retriever, home = _summaries("memory")
     about = {"source": "handbook", "tenant": MINE}
@@ -175,11 +198,13 @@ async def test_original_with_a_hidden_chunk(kind: str, mode: str) -> None:
 
 
 @both_modes
-async def test_docstore_goes_before_originals(mode: str) -> None:
+@pytest.mark.parametrize("held", [Document("All of it.", metadata={"source": "handbook"}), "All of it."], ids=type)
+async def test_docstore_goes_before_originals(held: Any, mode: str) -> None:
     all_of_it = InMemoryStore()
-    all_of_it.mset([("handbook", Document("All of it.", metadata={"source": "handbook"}))])
+    all_of_it.mset([("handbook", held)])
     retriever, home = _summaries("memory")
-    assert (await home.pipeline(retriever, home.documents(docstore=all_of_it)).ask(mode)).read == ["All of it."]
+    answered = await home.pipeline(retriever, home.documents(docstore=all_of_it)).ask(mode)
+    assert (answered.read, [one.name for one in answered.documents]) == (["All of it."], ["handbook"])
 
 
 def test_lengths_of_originals() -> None:

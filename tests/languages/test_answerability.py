@@ -165,6 +165,8 @@ def test_declines_at_line_breaks_fillers_and_what_is_invisible() -> None:
         ("\u65e0\u6cd5\u56de\u7b54", "\u65e0\u6cd5\u56de\u7b54\u3002"),
         ("nicht beantwortbar", "Nicht beantwortbar, da der Text schweigt."),
         ("The passages do not say whether it was ever found.", "The passages do not say whether it was ever found"),
+        ("unanswerable", "```unanswerable\nIt covers 2024.\n```"),
+        pytest.param("no " * 200, ("no" + " " * 4) * 200, id="long, with spaces in twice its length"),
     ],
 )
 def test_declines_any_refusal(refusal: str, reply: str) -> None:
@@ -183,6 +185,7 @@ def test_declines_any_refusal(refusal: str, reply: str) -> None:
         ("unknown", "Unknown U.S. officials met him."),
         ("unknown", "Unknown car thieves did it."),
         ("none", "None but the chair may vote."),
+        pytest.param("no " * 200, ("no" + " " * 5) * 200, id="long, with spaces beyond twice its length"),
     ],
 )
 def test_declines_no_other_refusal(refusal: str, reply: str) -> None:
@@ -225,6 +228,8 @@ def test_declines_anywhere_after_a_long_answer() -> None:
     assert declines_anywhere(answer * 200 + "The report does not mention their names.")
     assert declines_anywhere(answer * 3 + "\n\n**Unanswerable.**").signal == "sentinel"
     assert declines_anywhere(answer * 3 + "\nkeine Angabe", "keine Angabe").signal == "sentinel"
+    for gap, signal in (("\n", "sentinel"), (" ", "answered"), (" " * 199, "answered"), (" " * 200, "sentinel")):
+        assert declines_anywhere(f"{answer}\nUnanswerable{gap}Letters go to Mr Lin", "unanswerable").signal == signal
     assert not declines_anywhere("<think>The report does not mention it.</think>" + answer)
 
 

@@ -136,6 +136,23 @@ async def test_case_estimate_is_near(name: str, given: str, counted: bool, where
 
 
 @everywhere
+async def test_case_estimate_allows_for_replies_as_long_as_the_last(where: str) -> None:
+    """Those of the step that is asked about, and not of drafts."""
+    estimates: list[int] = []
+
+    def noting(case: Case) -> bool:
+        estimates.append(case.tokens)
+        return True
+
+    long = tuple(f"word{n} " for n in range(500))
+    options = {"documents": [document(where, TEXT)], "marker": "Ms Duarte", "final": long}
+    one = pipeline_for(where, DECLINED, escalation=noting, **options)
+    for _ in range(2):
+        assert (await one.ask()).route == "long_context"
+    assert estimates[1] - estimates[0] > 500
+
+
+@everywhere
 async def test_policy_is_asked_before_each_step(where: str) -> None:
     cases: list[tuple[Any, ...]] = []
 

@@ -107,6 +107,14 @@ def test_numbers_reader_holds_back_no_more_than_numbers() -> None:
     assert (reader.feed("P"), reader.numbers) == ("P", Numbers(80, 42))
 
 
+def test_numbers_reader_has_begun_where_a_line_of_numbers_may_end() -> None:
+    begun = {"": False, "**": False, "8": True, "```\n80 4": True, "80 42\n": False, "80 42\nP": False, "In 80": False}
+    for text, expected in begun.items():
+        reader = NumbersReader()
+        reader.feed(text)
+        assert reader.begun is expected, text
+
+
 DRAFTS = st.lists(
     st.sampled_from(
         [
