@@ -42,7 +42,7 @@ from selfroute.answerability.structured import length_of
 from selfroute.caching import ProviderCache
 from selfroute.calls.host import Host, Parts, Place, Prompt
 from selfroute.documents.access import StoredChunk, visible
-from selfroute.documents.chunks import HEADINGS, headings_of
+from selfroute.documents.chunks import headings_of, without_keys
 from selfroute.documents.stored import ScopedDocuments
 from selfroute.effects import Decided, ReadDocuments, Route
 from selfroute.hangup import LoopTurned, ahang_up
@@ -358,7 +358,7 @@ class LangChainHost(Host[Document]):
     @override
     def headings_of(self, passage: Document) -> Sequence[str]:
         shown = self.parts.document_prompt.input_variables if self.parts.document_prompt else ()
-        return () if HEADINGS.intersection(shown) else headings_of(passage.metadata)
+        return headings_of(without_keys(passage.metadata, {*shown}) if shown else passage.metadata)
 
     @override
     def place_of(self, passage: Document) -> Place:

@@ -27,7 +27,7 @@ from selfroute.answerability.structured import length_of
 from selfroute.caching import Prefix, ProviderCache, prefix_in
 from selfroute.calls.call import Call
 from selfroute.calls.host import Host, Parts, Place, Prompt
-from selfroute.documents.chunks import HEADINGS, headings_of
+from selfroute.documents.chunks import headings_of
 from selfroute.documents.stored import ScopedDocuments
 from selfroute.effects import Decided, Route
 from selfroute.hangup import LoopTurned, ahang_up
@@ -240,8 +240,8 @@ class LlamaIndexHost(Host[NodeWithScore]):
 
     @override
     def headings_of(self, passage: NodeWithScore) -> Sequence[str]:
-        hidden = HEADINGS.intersection(passage.node.excluded_llm_metadata_keys)  # LlamaIndex's prompts show the others
-        return headings_of({key: passage.node.metadata.get(key) for key in hidden})
+        hidden, about = passage.node.excluded_llm_metadata_keys, passage.node.metadata
+        return headings_of({key: about[key] for key in hidden if key in about})  # LlamaIndex's prompts show the others
 
     @override
     def place_of(self, passage: NodeWithScore) -> Place:

@@ -34,6 +34,7 @@ from llamaindex_selfroute.stored.stores import Fetch
 from selfroute.arguments import check_key
 from selfroute.documents.access import Access, RetrievedChunk, StoredChunk, Wall, frozen
 from selfroute.documents.chunks import PLACE_KEYS, Chunk, chunks_of, without_keys
+from selfroute.documents.label import KEY
 from selfroute.documents.rebuild import RebuiltDocument, rebuild
 from selfroute.documents.stored import ScopedDocuments, StoredReader
 from selfroute.errors import ConfigurationError, DocumentNotFoundError
@@ -270,7 +271,8 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
 
     @override
     def _document(self, source: Any, rebuilt: RebuiltDocument, fields: Mapping[str, Any]) -> BaseNode:
-        return labelled(Document(id_=source, text=rebuilt.text, **fields), **rebuilt.label()).node
+        metadata = {**fields["metadata"], KEY: rebuilt.label()}
+        return labelled(Document(id_=str(source), text=rebuilt.text, **{**fields, "metadata": metadata})).node
 
     @override
     def _alone(self, passage: NodeWithScore) -> BaseNode:

@@ -10,7 +10,7 @@ from math import ceil
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from selfroute.calls.reading import SectionReader
-from selfroute.documents.headings import headed
+from selfroute.documents.headings import headed, without_titles
 from selfroute.documents.overflow import read_less
 from selfroute.documents.sent import Sent
 from selfroute.documents.window import Count, fit_documents, fit_passages, prompt_limit, room_in, room_of
@@ -67,8 +67,13 @@ class Fitting(Generic[Document]):
         self._commit()
         self.context = context
         host = self._host
-        drafted = [headed(host.retrieved_text(one), host.headings_of(one)) for one in context] if step == "rag" else ()
-        self._latest_sent = list(drafted or map(host.text_of, context))
+        if step == "rag":
+            headings = map(self._headings_of, context)
+            self._latest_sent = [
+                headed(host.retrieved_text(one), above) for one, above in zip(context, headings, strict=True)
+            ]
+        else:
+            self._latest_sent = list(map(host.text_of, context))
 
     @property
     def has_sent_nothing(self) -> bool:
@@ -107,8 +112,15 @@ class Fitting(Generic[Document]):
         return [context[at] for at in sorted(range(len(context)), key=named.__getitem__)]
 
     def _under_headings(self, passage: Document) -> Document:
-        headings, text = self._host.headings_of(passage), self._host.text_of(passage)
+        headings, text = self._headings_of(passage), self._host.text_of(passage)
         return self._host.with_text(passage, headed(text, headings)) if headings else passage
+
+    def _headings_of(self, passage: Document) -> Sequence[str]:
+        """Return the headings that a passage stands under, but for the title of a file."""
+        headings = self._host.headings_of(passage)
+        if not headings:
+            return ()
+        return without_titles([headings, *map(self._host.headings_of, self._reading.passages)])[0]
 
     def window(self, step: Route) -> int | None:
         """Return the window of a step's model in tokens; None if it is not known."""

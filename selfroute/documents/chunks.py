@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, TypeVar
 
 from selfroute.documents.pages import Page, page_of
@@ -35,8 +36,9 @@ _VERSIONS = frozenset(
     }
 )
 _PATH = "header_path"
-HEADINGS = frozenset({_PATH, *(f"{name} {level}" for level in range(1, 7) for name in ("Header", "header", "Heading"))})
-"""The keys under which splitters of Markdown and HTML keep headings: LlamaIndex's, and those of LangChain's pages."""
+_LEVELS = {f"{name}{level}": level for name in ("h", "header", "heading") for level in range(1, 7)}
+_TITLES = "title subtitle part year chapter article section clause subsection topic subtopic heading subheading header"
+_TITLES_AT = {name: level for level, name in enumerate(_TITLES.split())}
 
 _ABSENT = object()
 
@@ -141,14 +143,39 @@ def version_of(metadata: Mapping[str, Any]) -> Hashable | None:
     return known or None
 
 
+class Title(str):
+    """A heading under a key that loaders also use for the title of a file: it is one where it changes in a document."""
+
+    __slots__ = ()
+
+
 def headings_of(metadata: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the headings that a splitter moved out of a text into its metadata, the highest first."""
-    if HEADINGS.isdisjoint(metadata):
+    """Return the headings that a splitter moved out of a text into its metadata, the highest first.
+
+    The keys that splitters of Markdown and HTML are given in the examples of their pages (`Header 1`, `h2`) are known,
+    and names that people give them instead, such as `title` and `section`.
+    """
+    levels = {key: level for key in metadata if (level := _level_of(key)) is not None}
+    if not levels:
         return ()
-    found = [metadata[key] for key in sorted(HEADINGS & metadata.keys(), key=lambda key: key[-1])]
-    path = metadata.get(_PATH)  # of LlamaIndex: "/Report/2024/"
-    found += path.split("/") if isinstance(path, str) else []
-    return tuple([one for one in found if isinstance(one, str) and one.strip() and one != path])
+    found = list[str]()
+    for key in sorted(levels, key=levels.__getitem__):
+        value = metadata[key]
+        if isinstance(value, str) and (value := value.strip()):
+            if key == _PATH:  # of LlamaIndex: "/Report/2024/"
+                found += [part for part in value.split("/") if part]
+            elif "\n" not in value:
+                found.append(value if levels[key] > 0 else Title(value))
+    return tuple(found)
+
+
+@cache
+def _level_of(key: Any) -> int | None:
+    """Return where the heading under a key stands among others; None if the key is not one of a heading."""
+    name = key.replace("_", "").replace(" ", "").lower() if isinstance(key, str) else ""
+    if key == _PATH:
+        return len(_LEVELS)
+    return _LEVELS.get(name, _TITLES_AT[name] - len(_TITLES_AT) if name in _TITLES_AT else None)
 
 
 def _numbers_in(metadata: Mapping[str, Any]) -> Sequence[str]:

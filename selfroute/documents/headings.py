@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import accumulate
 from operator import and_, eq, itemgetter
 
-from selfroute.documents.chunks import Chunk
+from selfroute.documents.chunks import Chunk, Title
 
 _FIRST = 5  # lines of a text among which its own headings stand
 _KNOWN_BY = 60  # characters of a chunk, by which it is found again
@@ -30,6 +30,12 @@ def headed(text: str, headings: Sequence[str], *, above: int = 0, standing: Abst
     known = standing | {line.strip(_MARKS) for line in text.lstrip().split("\n", _FIRST)[:_FIRST]}
     new = [(at, one) for at, one in enumerate(headings) if at >= above and one.strip(_MARKS) not in known]
     return "\n".join([*(f"{'#' * (at + 1)} {one}" for at, one in new), text])
+
+
+def without_titles(headings: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
+    """Return the headings of some texts without the titles that all of them have: these may be the file's."""
+    common = set.intersection(*({one for one in each if isinstance(one, Title)} for each in headings))
+    return [tuple([one for one in each if one not in common]) for each in headings]
 
 
 def with_headings(chunks: Sequence[Chunk]) -> list[Chunk]:

@@ -40,7 +40,7 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from selfroute.documents.chunks import Chunk
-from selfroute.documents.headings import HeadingStart, headings_in, with_headings
+from selfroute.documents.headings import HeadingStart, headings_in, with_headings, without_titles
 from selfroute.documents.label import Label
 from selfroute.documents.offsets import ALWAYS, Gap, OffsetJoin, contradict, fits_further_on
 from selfroute.documents.ordering import UnknownOrderError, deduplicate, fixed_order, sort_by_place, split_by_page
@@ -168,7 +168,8 @@ def rebuild(chunks: Iterable[Chunk], *, doubtful: bool = False, ordered: bool = 
     distinct, certain, copies = deduplicate(listed, ordered=ordered)
     listed, certain = sort_by_place(distinct, ordered=ordered), certain and not doubtful
     distinct.clear()
-    if any(chunk.headings for chunk in listed):
+    if any(headings := without_titles([chunk.headings for chunk in listed]) if listed else []):
+        listed = [replace(chunk, headings=each) for chunk, each in zip(listed, headings, strict=True)]
         return _headed(listed, certain=certain, copies=copies, ordered=ordered)
     return _joined(listed, certain=certain, copies=copies, ordered=ordered)
 

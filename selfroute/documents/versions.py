@@ -26,6 +26,7 @@ _MOST = 4  # texts under one name; more of them are parts of one
 _PASSES = 32
 _HEAD, _LEAST = 40, 9  # characters of the first chunk, by which a pass without offsets or numbers begins
 _WORDS = re.compile(r"\w+")
+_CLEAR = 0.7  # of the passages, by their ranks, are of the file that was found, of those with one name
 _MOST_OF = 0.8  # as long as each other are the passes of a text that was cut twice, at least
 _SHINGLE, _ALIKE, _FEW = 3, 0.4, 4  # words in a row; the share of these that two versions have in common; how many
 
@@ -210,15 +211,18 @@ class _Telling:
         )
         if parts or not (alike or runs):
             return Told(self._all)
-        hits = [sum(any(self._holds(at, text) for at in one) for text in found) for one in texts]
+        hits = [
+            sum(1 / (1 + rank) for rank, text in enumerate(found) if any(self._holds(at, text) for at in one))
+            for one in texts
+        ]
         best = max(range(len(texts)), key=lambda number: (hits[number], number))
         kept = self._completed(texts[best])
         if self._unsure or (len(kept) == 1 and not any(self._places[0])):
             numbers = {at: number for number, one in enumerate(texts) for at in one}
             listed = sorted(self._all, key=lambda at: (self._places[at], numbers[at], self._start(at)))
             return Told(self._all if self._ordered else listed, len(texts), doubtful=alike)
-        if not alike and sum(map(bool, hits)) != 1:
-            return Told(self._all, len(texts), doubtful=bool(any(hits)))
+        if not alike and sum(hits) * _CLEAR > hits[best]:
+            return Told(self._all, len(texts), doubtful=any(hits))
         return Told(kept, len(texts))
 
     def _completed(self, text: Sequence[int]) -> Sequence[int]:
