@@ -3,8 +3,8 @@
     python benchmarks/loaders.py [--only WORDS] [--write | --check]
 
 The loaders, splitters and stores are the frameworks' own; the files are small, and written here (`loader_rows.py`).
-Each is loaded, split and indexed, in a store that lists in order and in Qdrant, which does not. Then a question is asked
-that reads the document, and what the model gets is compared with what the loader gave. Nothing is downloaded.
+Each is loaded, split and indexed, in a store that lists in order and in Qdrant, which does not. Then a question is
+asked that reads the document, which is compared with what the loader gave. Nothing is downloaded.
 
 What Unstructured makes of a PDF is made by hand, with its metadata, since its PDF part needs torch. It reads slides
 itself, but without the language model that tells titles from prose, which it would download.
