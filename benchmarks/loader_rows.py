@@ -294,6 +294,7 @@ class Row:
 
 
 RECURSIVE, WITH = "RecursiveCharacterTextSplitter", "RecursiveCharacterTextSplitter, add_start_index"
+OVERLAP = "60 % overlap"
 MARKDOWN, SYNTAX = "MarkdownHeaderTextSplitter", "ExperimentalMarkdownSyntaxTextSplitter"
 WEB, PRESERVING = "HTMLHeaderTextSplitter", "HTMLSemanticPreservingSplitter"
 FLAT = "Document(text=...), .md"
@@ -303,6 +304,7 @@ TOKENS = {"encoding_name": "cl100k_base", "chunk_size": 60, "chunk_overlap": 12}
 SPLITTERS: dict[str, Split] = {
     "none": list,
     WITH: OFFSETS,
+    f"{WITH}, {OVERLAP}": characters(add_start_index=True, chunk_overlap=180),
     RECURSIVE: characters(),
     "LangChain's TokenTextSplitter": characters("TokenTextSplitter", **TOKENS),
     "SemanticChunker": semantic,
@@ -314,6 +316,7 @@ SPLITTERS: dict[str, Split] = {
     WEB: headings(WEB, *TAGS),
     PRESERVING: headings(PRESERVING, *TAGS, max_chunk_size=300),
     "SentenceSplitter": lambda loaded: list(by_size(90)(loaded)),
+    f"SentenceSplitter, {OVERLAP}": lambda loaded: list(by_size(90, 54)(loaded)),
     "TokenTextSplitter": nodes("TokenTextSplitter", chunk_size=90, chunk_overlap=15),
     "SentenceWindowNodeParser": nodes("SentenceWindowNodeParser", sentence_splitter=sentences),
     "HierarchicalNodeParser, leaves": leaves,
@@ -357,7 +360,7 @@ NEEDS = {
     **dict.fromkeys(("SimpleDirectoryReader, .pdf", "PDFReader, return_full_document"), "pypdf fpdf"),
 }
 SPLIT_BY = {
-    "TextLoader, .txt": [WITH, RECURSIVE, "LangChain's TokenTextSplitter", "SemanticChunker"],
+    "TextLoader, .txt": [WITH, f"{WITH}, {OVERLAP}", RECURSIVE, "LangChain's TokenTextSplitter", "SemanticChunker"],
     "TextLoader, .py": ['from_language("python")'],
     "TextLoader, .md": [MARKDOWN, f"{MARKDOWN}, then {WITH}", f"{MARKDOWN}, strip_headers=False", SYNTAX],
     "TextLoader, .html": [WEB, PRESERVING],
@@ -369,7 +372,8 @@ SPLIT_BY = {
     "CSVLoader": ["none", WITH],
     "JSONLoader": ["none"],
     "SimpleDirectoryReader, .txt": [
-        *("SentenceSplitter", "TokenTextSplitter", "SentenceWindowNodeParser", "HierarchicalNodeParser, leaves"),
+        *("SentenceSplitter", f"SentenceSplitter, {OVERLAP}", "TokenTextSplitter", "SentenceWindowNodeParser"),
+        "HierarchicalNodeParser, leaves",
         *("HierarchicalNodeParser, all in the docstore", "SemanticSplitterNodeParser"),
     ],
     "SimpleDirectoryReader, .py": ["CodeSplitter"],
