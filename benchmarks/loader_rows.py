@@ -177,7 +177,10 @@ def folder_reader(path: Path, **options: Any) -> list[Any]:
     """Load by LlamaIndex's `SimpleDirectoryReader`."""
     reader = resolve_name("llama_index.core:SimpleDirectoryReader")
     own = {} if Row.lacks(FILE) else {".pdf": resolve_name(f"{FILE}:PDFReader")(**options)}
-    return list(reader(input_files=[path], file_extractor=own or {".pdf": PdfPages(**options)}).load_data())
+    loaded = list(reader(input_files=[path], file_extractor=own or {".pdf": PdfPages(**options)}).load_data())
+    for one in loaded:  # node parsers leave room for it: a folder of another name would give other chunks
+        one.metadata["file_path"] = f"/{path.parent.name}/{path.name}"
+    return loaded
 
 
 def flat(path: Path) -> list[Any]:

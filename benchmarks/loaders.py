@@ -144,7 +144,8 @@ def _engine(client: Any, chunks: Sequence[Any], options: Mapping[str, Any]) -> A
 
 def outcome(row: Row, store: str, folder: Path) -> Outcome:
     """Load a file, split it, index it, ask, and compare."""
-    texts, chunks = row.made(folder)
+    (texts_folder := folder / "texts").mkdir(exist_ok=True)
+    texts, chunks = row.made(texts_folder)
     with pipeline(row, store, chunks) as run:
         said = {finding.subject: finding for finding in run.check(QUESTION)}["document"]
         check = ("problem" if said.ok is False else "ok") + (", with advice" if said.advice else "")
