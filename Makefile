@@ -100,10 +100,11 @@ imports:
 paper: $(VENV)/.torch ## Run the study of the papers on the shipped documents, without a key
 	$(BIN)/python -m benchmarks.paper demo --k 5,1 --retriever all-MiniLM-L6-v2,bm25,window,tree,raptor
 
-bench: $(VENV)/.test ## Count the bytecodes of a question, and measure a service under load and the stores
+bench: $(VENV)/.test ## Count the bytecodes of a question, measure a service under load and the stores, try loaders and splitters
 	$(BIN)/python benchmarks/opcodes.py
 	$(BIN)/python benchmarks/service.py
 	$(BIN)/python benchmarks/stores.py
+	$(BIN)/python benchmarks/loaders.py
 
 notebooks: $(VENV)/.torch ## Run the notebooks and keep their outputs
 	for path in notebooks/*.ipynb; do $(BIN)/python -c "$$RUN_NOTEBOOK" $$path; done

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import loaders as loaders_table
 from examples_parts import ROOT
 from mutants import mutants
 
@@ -52,12 +53,17 @@ def service(_: Path) -> list[str]:
     return ["--at-once", "2", "--rounds", "1", "--only", "declined"]
 
 
+def loaders(_: Path) -> list[str]:
+    return ["--only", "TextLoader, .txt RecursiveCharacterTextSplitter"]
+
+
 BENCHMARKS: dict[Callable[[Path], list[str]], str] = {
     citations: "one",
     declines: "1.000",
     metrics: "1 cases",
     stores: "langchain-memory",
     service: "2 at once",
+    loaders: "add_start_index | exact | exact | ok |",
 }
 
 
@@ -69,6 +75,27 @@ def test_benchmark_runs_on_a_tiny_input(benchmark: Callable[[Path], list[str]], 
     )
     assert "Traceback" not in done.stderr, done.stderr
     assert BENCHMARKS[benchmark] in done.stdout, done.stdout + done.stderr
+
+
+def test_benchmark_of_loaders_says_which_rows_of_the_page_do_not_hold(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "documents.md"
+    page.write_text(f"{loaders_table.BEGIN}{loaders_table.END}", "utf-8")
+    monkeypatch.setattr(loaders_table, "PAGE", page)
+    for name, value in loaders_table.QUIET.items():
+        monkeypatch.setenv(name, value)
+    command = ["loaders.py", "--only", "CSVLoader none"]
+    monkeypatch.setattr(sys, "argv", [*command, "--check"])
+    assert loaders_table.main() == 1
+    row = capsys.readouterr().out.splitlines()[-1]
+    assert "| CSVLoader | none | exact | exact |" in row
+    page.write_text(loaders_table.put([*loaders_table.HEAD, row], page.read_text("utf-8")), "utf-8")
+    assert loaders_table.main() == 0
+    monkeypatch.setattr(sys, "argv", [*command, "--write"])
+    with pytest.raises(SystemExit):
+        loaders_table.main()
+    assert "leave --only away" in capsys.readouterr().err
 
 
 def test_mutants_of_what_is_pinned_and_what_is_not(tmp_path: Path) -> None:
