@@ -168,7 +168,7 @@ def _placed(ways: list[list[Link]], *, nested: bool, paged: bool) -> Iterator[Ch
         place += 2 * (way[0].before is not None)
         for link in way:
             if paged and link.page != last.page:
-                place += link.page_number - last.page_number > 1
+                place += link.page_number - max(last.page_number, 0) > 1
             elif not paged:
                 place += link.version != last.version
             yield Chunk(link.text, None if nested else link.start, (place,), link.page, None, link.headings)

@@ -39,7 +39,10 @@ class OnDocuments(TriedQuestion[Document]):
                 "call the retriever by itself until it finds passages",
             )
         if not self.found:
-            advice = "check whether the index is empty or a filter hides everything; or pass check() another question"
+            advice = (
+                "check whether the index is empty, a filter hides everything, or a docstore in memory has forgotten "
+                "the originals of a multi-vector retriever; or pass check() another question"
+            )
             return False, f"the retriever found no passage for {quoted(self.host.question)}", advice
         found, most = f"{plural(len(self.found), 'passage')} found", self.settings.draft_passages
         if most is not None and most < len(self.found):
@@ -129,7 +132,7 @@ class OnDocuments(TriedQuestion[Document]):
         message, advice = split_advice(message_of(error), self.stored.advice)
         return (message, advice) if advice else None
 
-    def look_at_document(self) -> Remark:
+    def look_at_document(self) -> Remark:  # noqa: PLR0911 - one for each finding
         """Return which documents a question would read, and how they were assembled."""
         if reason := self._why_untried:
             return None, f"not tried, because {reason}", ""
@@ -186,7 +189,7 @@ class OnDocuments(TriedQuestion[Document]):
     def _tell_gaps(self, document: Document, gaps: Sequence[Any]) -> Remark:
         lengths = [end - start for start, end in gaps]
         missing = f"{sum(lengths):,} characters" if all(lengths) else "of unknown length"
-        advice = "index it again: the store lacks some of its chunks, or has chunks of two versions"
+        advice = "index it again: the store lacks some of its chunks, unless a page holds no text"
         what = f"{self._quoted_name(document)} ({self._size_of([document])})"
         return False, f"{what} has {plural(len(gaps), 'gap')} that no chunk fills, {missing}", advice
 

@@ -179,7 +179,8 @@ class OffsetJoin:
             if shared > 0:
                 last = self._last[0]
                 contradicts = not last.text.startswith(text[:shared], start - (last.start or 0))
-                if contradicts or shared * 2 > max(len(last.text), len(text)):
+                is_most = shared * 2 > max(len(last.text), len(text))
+                if contradicts or (is_most and fits_further_on(text, shared)):
                     return False
                 if is_inside:
                     self._inside.append(index)

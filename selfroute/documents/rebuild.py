@@ -139,10 +139,10 @@ def rebuild(chunks: Iterable[Chunk], *, doubtful: bool = False, ordered: bool = 
     """Rebuild a document from all of its chunks.
 
     The chunks are joined by their offsets, if these can be trusted. They are not trusted if they contradict the texts
-    or the places of the chunks, or if two neighbours overlap by more than half a chunk. Splitters find a chunk's offset
-    by searching for its text, so in a repetitive document many chunks get the offset of an earlier occurrence, and
-    joining by these offsets would lose most of it. The chunks are then joined in the order of their places, or in the
-    order given if they have none, and what two neighbours share is written once.
+    or the places of the chunks, or if two neighbours overlap by more than half a chunk that could stand further on as
+    well. Splitters find a chunk's offset by searching for its text, so in a repetitive document many chunks get the
+    offset of an earlier occurrence, and joining by these offsets would lose most of it. The chunks are then joined in
+    the order of their places, or in the order given if they have none, and what two neighbours share is written once.
 
     A splitter finds a chunk at its own place or, in a repetitive text, before it. So text that is joined by offsets is
     right, and may lack something only where a chunk could stand further on as well. If the chunks belong to two

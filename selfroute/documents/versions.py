@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import pairwise
 from operator import itemgetter
 from typing import NamedTuple
@@ -22,13 +23,15 @@ from selfroute.documents.chunks import Chunk
 from selfroute.documents.offsets import ALWAYS
 from selfroute.documents.ordering import fixed_order, orders
 
-_MOST = 4  # texts under one name; more of them are parts of one
+_MOST = 4  # texts under one name; more of them are parts of one, and so are as many that are not alike
+_RUN = 3  # chunks, at least, of each text that is not like the others
 _PASSES = 32
 _HEAD, _LEAST = 40, 9  # characters of the first chunk, by which a pass without offsets or numbers begins
 _WORDS = re.compile(r"\w+")
+_OFTEN = 3
 _CLEAR = 0.7  # of the passages, by their ranks, are of the file that was found, of those with one name
 _MOST_OF = 0.8  # as long as each other are the passes of a text that was cut twice, at least
-_SHINGLE, _ALIKE, _FEW = 3, 0.4, 4  # words in a row; the share of these that two versions have in common; how many
+_SHINGLE, _ALIKE, _FEW = 3, 0.4, 3  # words in a row; the share of these that two versions have in common; how many
 
 
 class Told(NamedTuple):
@@ -101,13 +104,16 @@ class _Telling:
                 return []
             versions.setdefault(chunk.version, _Text()).append(at)
         found = list(versions.values())
+        for one in found if not self._ordered else ():
+            one.sort(key=self._position)
         if not 1 < len(found) <= _MOST or not all(map(self._disagree, found, found[1:])):
             return []
         return found
 
     def _passes(self) -> Iterator[_Text]:
         one, first = _Text([0]), self._chunks[0].text[:_HEAD]
-        by_head = not self._have_starts and not self._places[0] and len(first) >= _LEAST
+        one_version = len({chunk.version for chunk in self._chunks} - {None}) == 1
+        by_head = not (self._have_starts or self._places[0] or one_version) and len(first) >= _LEAST
         for before, at in pairwise(self._all):
             if by_head:
                 begins = self._chunks[at].text.startswith(first)
@@ -131,10 +137,16 @@ class _Telling:
         for at in self._listed:
             fits = [one for one in layers if self._continue(one[-1], at, gap=ALWAYS)]
             if fits:  # what shares least with it was cut together with it
-                min(fits, key=lambda one: (self._places[one[-1]] != self._places[at], self._end(one[-1]))).append(at)
+                min(fits, key=lambda one: self._fit(one, at)).append(at)
             else:
                 layers.append(_Text([at]))
         return layers
+
+    def _fit(self, layer: Sequence[int], at: int) -> tuple[bool, int]:
+        """Return a key for how well a chunk follows a layer: on its page, with an overlap as the last two have it."""
+        last = layer[-1]
+        usual = self._end(layer[-2]) - self._start(last) if len(layer) > 1 else 0
+        return self._places[last] != self._places[at], abs(self._end(last) - self._start(at) - usual)
 
     def _continue(self, one: int, other: int, *, gap: int | None) -> bool:
         """Return whether a chunk may follow another one in the same text; `gap` is how much may be missing between."""
@@ -142,15 +154,9 @@ class _Telling:
             return self._places[one] < self._places[other] and not self._contradict(one, other)
         if self._chunks[one] == self._chunks[other]:
             return True
-        shared = self._end(one) - self._start(other)
-        longest = max(len(self._chunks[at].text) for at in (one, other))
-        near = gap is None or -shared <= gap
-        return (
-            self._start(one) < self._start(other)
-            and near
-            and shared * 2 <= longest
-            and not self._contradict(one, other)
-        )
+        near = gap is None or self._start(other) - self._end(one) <= gap
+        further = self._start(one) < self._start(other) and self._end(one) < self._end(other)
+        return further and near and not self._contradict(one, other)
 
     def _contradict(self, one: int, other: int) -> bool:
         """Return whether two chunks say different things of the same place."""
@@ -184,6 +190,8 @@ class _Telling:
 
     def _cut_once(self, passes: Sequence[_Text]) -> Sequence[int]:
         """Return the last pass that holds all of a text, if several passes do; all of them if they hold parts of it."""
+        if _are_parts([{self._chunks[at].headings for at in one} for one in passes]):
+            return self._all
         if len({tuple(self._chunks[at] for at in one) for one in passes}) == 1:
             return passes[-1] if self._ordered and len(passes[-1]) > 1 else self._all
         if not self._have_starts:
@@ -199,15 +207,17 @@ class _Telling:
 
     def _chosen(self, texts: Sequence[_Text], found: Sequence[str]) -> Told:
         """Return the text that was found; all of them where they are parts of one, or cannot be told apart."""
-        alike = all(_are_alike(self._text_of(one), self._text_of(other)) for one, other in pairwise(texts))
-        runs = all(len(one) > 1 for one in texts)
-        headings = [{self._chunks[at].headings for at in one} - {()} for one in texts]
+        repeated = (len(self._all) - len(set(self._chunks))) * _OFTEN >= len(
+            self._all
+        )  # most was stored again as it was
+        alike = repeated or all(_are_alike(*map(self._text_of, pair)) for pair in pairwise(texts))
+        runs = len(texts) < _MOST and all(len(one) >= _RUN for one in texts)
         lengths = [len(self._text_of(one)) for one in texts]
         by_head = not self._have_starts and not self._places[0]
         parts = (
             len(texts) > _MOST
             or (by_head and min(lengths) * 2 < max(lengths))
-            or any(one and two and one.isdisjoint(two) for one, two in pairwise(headings))
+            or _are_parts([{self._chunks[at].headings for at in one} for one in texts])
         )
         if parts or not (alike or runs):
             return Told(self._all)
@@ -218,12 +228,16 @@ class _Telling:
         best = max(range(len(texts)), key=lambda number: (hits[number], number))
         kept = self._completed(texts[best])
         if self._unsure or (len(kept) == 1 and not any(self._places[0])):
-            numbers = {at: number for number, one in enumerate(texts) for at in one}
-            listed = sorted(self._all, key=lambda at: (self._places[at], numbers[at], self._start(at)))
-            return Told(self._all if self._ordered else listed, len(texts), doubtful=alike)
-        if not alike and sum(hits) * _CLEAR > hits[best]:
-            return Told(self._all, len(texts), doubtful=any(hits))
+            return Told(self._all_of(texts), len(texts), doubtful=True) if alike else Told(self._all)
+        if not alike and sum(hits) * _CLEAR >= hits[best]:
+            return Told(self._all_of(texts), len(texts), doubtful=True)
         return Told(kept, len(texts))
+
+    def _all_of(self, texts: Sequence[_Text]) -> Sequence[int]:
+        """Return all chunks in the order of the store; if it has none, page by page and text by text."""
+        numbers = {at: number for number, one in enumerate(texts) for at in one}
+        listed = sorted(self._all, key=lambda at: (self._places[at], numbers[at], self._start(at)))
+        return self._all if self._ordered else listed
 
     def _completed(self, text: Sequence[int]) -> Sequence[int]:
         """Return a text with chunks of others that fit to it, where only what had changed was stored again."""
@@ -262,9 +276,18 @@ class _Telling:
         return self._start(at) + len(self._chunks[at].text)
 
 
+def _are_parts(headings: Sequence[AbstractSet[tuple[str, ...]]]) -> bool:
+    """Return whether runs of chunks stand under different headings."""
+    return any(one != other and one.isdisjoint(other) for one, other in pairwise(headings))
+
+
 def _are_alike(one: str, other: str) -> bool:
     """Return whether two texts share so much that they are versions of one."""
-    shared, found = [
-        set(zip(*(words[at:] for at in range(_SHINGLE)), strict=False)) for words in map(_WORDS.findall, (one, other))
-    ]
-    return len(shared & found) >= max(_ALIKE * min(len(shared), len(found)), _FEW)
+    mine, theirs = _shingles(one), _shingles(other)
+    return len(mine & theirs) >= max(_ALIKE * min(len(mine), len(theirs)), _FEW)
+
+
+def _shingles(text: str) -> set[tuple[str, ...]]:
+    words = _WORDS.findall(text)
+    found = set(zip(*(words[at:] for at in range(_SHINGLE)), strict=False))
+    return {one for one in found if len(set(one)) == _SHINGLE}

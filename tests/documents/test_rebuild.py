@@ -16,6 +16,7 @@ from golden import GOLDEN, golden, text_of
 from selfroute.documents import Chunk, RebuiltDocument, chunks_of, offset, original_label, rebuild
 from selfroute.documents.offsets import repeats_itself
 from selfroute.documents.ordering import UnknownOrderError, deduplicate, sort_by_place, split_by_page
+from selfroute.documents.rebuild import rebuild_found
 
 # No two characters are the same: nothing repeats itself, so that nothing is in doubt.
 plain_texts = st.lists(st.characters(codec="utf-8"), unique=True, max_size=120).map("".join)
@@ -35,6 +36,10 @@ def rebuilt(chunks: Sequence[Chunk], **options: bool) -> Any:
         whole = rebuild(chunks, **options)
     except UnknownOrderError as error:
         return f"refused, {'with' if error.have_offsets else 'without'} offsets"
+    return shown(whole)
+
+
+def shown(whole: RebuiltDocument) -> list[Any]:
     return [whole.text, whole.method, whole.chunks, [*map(list, whole.gaps)], [*map(list, whole.pages)]]
 
 
@@ -57,6 +62,23 @@ def test_rebuild(case: dict[str, Any]) -> None:
     assert rebuilt(chunks, doubtful=doubtful) == case["is"]
     for mixed in in_some_orders(chunks):
         assert rebuilt(mixed, doubtful=doubtful, ordered=False) == case.get("mixed", case["is"])
+
+
+@golden("found")
+def test_rebuild_found(case: dict[str, Any]) -> None:
+    """The text that was found, of all under one name: as `rebuilt`, the number of texts, and whether it is doubtful."""
+
+    def told(chunks: Sequence[Chunk], *, ordered: bool) -> Any:
+        try:
+            whole = rebuild_found(chunks, case["found"], ordered=ordered)
+        except UnknownOrderError as error:
+            return f"refused, {'with' if error.have_offsets else 'without'} offsets"
+        return [*shown(whole), whole.texts, *(["doubtful"] if whole.doubtful else [])]
+
+    chunks = chunks_in(case)
+    assert told(chunks, ordered=True) == case["is"]
+    for mixed in in_some_orders(chunks):
+        assert told(mixed, ordered=False) == case.get("mixed", case["is"])
 
 
 @golden("chunks_of")
