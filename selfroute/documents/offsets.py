@@ -206,8 +206,12 @@ class OffsetJoin:
             self._stretches.append((self.end, start))
         if missing:
             self.gaps.append((start - max(stretch, 0), start))
-        elif stretch > 0 and not (self._is_numbered and index) and not self._white_space.explains(stretch, index):
+        elif stretch > 0 and not self._follows(index) and not self._white_space.explains(stretch, index):
             self.gaps.append((self.end, start))
+
+    def _follows(self, index: int) -> bool:
+        """Return whether the numbers say that nothing is missing before a chunk: 0 is that of the first one."""
+        return self._is_numbered and (index > 0 or self._ordered[0].place[0] == 0)
 
     def _settle(self, index: int, start: int | None) -> None:
         """Decide where the chunks stand that lie within the one before.

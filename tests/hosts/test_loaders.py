@@ -46,9 +46,6 @@ PDF, WHOLE_PDF = "SimpleDirectoryReader, .pdf", "PDFReader, return_full_document
 TXT, LEAVES = "SimpleDirectoryReader, .txt", "HierarchicalNodeParser, leaves"
 MOVED = {MARKDOWN, f"{MARKDOWN}, then {WITH}", SYNTAX}  # headings, into metadata
 LOST = {PRESERVING}  # of the headings of a chunk it keeps only the lowest: nobody can write the others again
-HEADINGS, OVER = "headings are not written into the text yet", "chunks are sorted across the elements of a page"
-HALF = "offsets of chunks that overlap by more than half are not believed, nor is the overlap found"
-PAGES, MARKUP = "a page is a document in LlamaIndex", "markup before the first node passes for a gap"
 FAST = {
     ORDERED: {
         *[("TextLoader, .txt", WITH), ("TextLoader, .txt", RECURSIVE), ("TextLoader, .py", 'from_language("python")')],
@@ -84,31 +81,12 @@ def wanted(row: Row, store: str) -> set[str]:
     return EXACT | {MARKS} if row.splitter in MOVED else EXACT
 
 
-def not_yet(row: Row, store: str) -> str | None:
-    """Why this fails today."""
-    if row.splitter == "HTMLNodeParser":
-        return MARKUP
-    if row.loader == PDF:
-        return PAGES
-    if OVERLAP in row.splitter:
-        return HALF
-    if store == ORDERED and row.loader in {SLIDES, ELEMENTS} and row.splitter == WITH:
-        return OVER
-    return HEADINGS if store == ORDERED and row.splitter in MOVED else None
-
-
-def fails(reason: str) -> pytest.MarkDecorator:
-    """Until the code is there."""
-    return pytest.mark.xfail(strict=False, reason=reason)
-
-
 def cases() -> list[Any]:
     """Each row in each store; the most are slow."""
     made = []
     for store in STORES:
         for row in ROWS:
-            reason, slow = not_yet(row, store), (row.loader, row.splitter) not in FAST[store]
-            marks = ([fails(reason)] if reason else []) + [pytest.mark.matrix] * slow
+            marks = [pytest.mark.matrix] if (row.loader, row.splitter) not in FAST[store] else []
             if row.splitter not in LOST:
                 made.append(pytest.param(row, store, marks=marks, id=f"{row.name}, {store}"))
     return made
@@ -144,9 +122,7 @@ def texts_of(row: Row, chunks: Sequence[Any], store: str = ORDERED) -> list[str]
 IN_BOTH = [Row("LangChain", "TextLoader, .txt", WITH), Row("LlamaIndex", TXT, "SentenceSplitter")]
 BY_PAGES = [Row("LangChain", "PyPDFLoader", WITH), Row("LlamaIndex", PDF, "SentenceSplitter")]
 in_both = pytest.mark.parametrize("row", IN_BOTH, ids=lambda row: row.host)
-by_pages = pytest.mark.parametrize(
-    "row", [BY_PAGES[0], pytest.param(BY_PAGES[1], marks=fails(PAGES), id="LlamaIndex")], ids=lambda row: row.host
-)
+by_pages = pytest.mark.parametrize("row", BY_PAGES, ids=lambda row: row.host)
 
 
 def folders(above: Path) -> tuple[Path, Path]:
@@ -184,11 +160,7 @@ def test_loaders_text_indexed_twice_is_read_once(row: Row, tmp_path: Path) -> No
     assert compare(loaded, text) in EXACT
 
 
-@pytest.mark.parametrize(
-    "row",
-    [pytest.param(IN_BOTH[0], marks=fails("versions are not told apart"), id=IN_BOTH[0].host), IN_BOTH[1]],
-    ids=lambda row: row.host,
-)
+@in_both
 def test_loaders_text_indexed_again_after_a_change_is_not_mixed(row: Row, tmp_path: Path) -> None:
     _, load = LOADERS[ready(row).loader]
     path = write(tmp_path, "txt")
@@ -199,7 +171,6 @@ def test_loaders_text_indexed_again_after_a_change_is_not_mixed(row: Row, tmp_pa
     assert all("exact" in compare([old], text) or "exact" in compare([new], text) for text in found)
 
 
-@fails(HEADINGS)
 @pytest.mark.parametrize("splitter", [MARKDOWN, f"{MARKDOWN}, then {WITH}"])
 def test_loaders_headings_stand_in_the_draft(splitter: str, tmp_path: Path) -> None:
     """No text says its year but the headings."""
@@ -215,13 +186,7 @@ def test_loaders_headings_stand_in_the_draft(splitter: str, tmp_path: Path) -> N
 
 @pytest.mark.parametrize(
     "splitter",
-    [
-        pytest.param(MARKDOWN, marks=fails(HEADINGS)),
-        pytest.param(
-            f"{MARKDOWN}, then {WITH}", marks=fails("chunks of one text and offset under two headings are one")
-        ),
-        f"{MARKDOWN}, strip_headers=False",
-    ],
+    [MARKDOWN, f"{MARKDOWN}, then {WITH}", f"{MARKDOWN}, strip_headers=False"],
 )
 def test_loaders_sections_with_the_same_text_all_stand(splitter: str) -> None:
     """Where nothing was to report, the report says so, under one heading after the other."""
