@@ -21,6 +21,7 @@ from selfroute.languages.words import UNSPACED, WITHIN, fold, is_spaced
 BLOCK = 1_500  # characters
 SECTION = 1_200  # characters of English, some 300 tokens; of other scripts as many as have so many tokens
 _PER_TOKEN = 4  # characters of English
+_OTHER_SCRIPTS = re.compile("[\u0370-\u1fff\u2e80-\U0010ffff]+")  # than the Latin one
 _MOST = 150_000_000  # bytes of all that is kept: English of ten million characters takes some hundred million
 _PER_SENTENCE, _PER_SECTION, _PER_STEM, _PER_PLACE = 240, 160, 130, 8  # bytes, as measured; most are of small objects
 _SHORT = 4_000  # characters; a short text is taken apart in less than a millisecond
@@ -141,7 +142,10 @@ def _cuts(text: str, spans: Sequence[tuple[int, int]]) -> list[int]:
 
 def _extra(sentence: str) -> int:
     """Return how many characters of English more have the tokens of a sentence."""
-    return 0 if sentence.isascii() else max(_PER_TOKEN * count_tokens(sentence) - len(sentence), 0)
+    if sentence.isascii():
+        return 0
+    others = "".join(_OTHER_SCRIPTS.findall(sentence))
+    return max(_PER_TOKEN * count_tokens(others) - len(others), 0) if others else 0
 
 
 @cache
