@@ -30,7 +30,7 @@ from measuring import at_least, at_most, target_table
 from selfroute.answerability import declines
 from selfroute.citations import locate
 from selfroute.documents.index import KEPT
-from selfroute.usage.tokens import count_tokens
+from selfroute.languages.tokens import count_tokens
 
 Span = tuple[int, int]
 RUNS = 5

@@ -227,8 +227,8 @@ class LlamaIndexHost(Host[NodeWithScore]):
 
     @override
     def source_of(self, document: NodeWithScore) -> str:
-        node, source = document.node, self.source
-        name = source.names([document])[0] if isinstance(source, ScopedDocuments) else node.ref_doc_id
+        node = document.node
+        name = self.source.name(document) if isinstance(self.source, ScopedDocuments) else node.ref_doc_id
         return str(name or node.node_id)
 
     @override

@@ -21,11 +21,11 @@ from typing_extensions import override
 from llamaindex_selfroute.convert import ModelInput
 from selfroute.answerability.ending import Ending, reason_in, refusal_in
 from selfroute.calls.memory import Said
+from selfroute.languages.tokens import count_tokens
 from selfroute.usage.account import Tally
 from selfroute.usage.addresses import address_of
 from selfroute.usage.counts import StepUsage, as_count
 from selfroute.usage.prices import PricedModel
-from selfroute.usage.tokens import count_tokens
 
 LLMResponse: TypeAlias = ChatResponse | CompletionResponse
 

@@ -45,18 +45,6 @@ class Wanted:
         raise ConfigurationError(msg)
 
 
-def check_key(argument: str, value: Any) -> None:
-    """Check an argument for a key of the metadata; None stands for no key.
-
-    Raises:
-        ConfigurationError: It is no text, or empty.
-    """
-    if value is not None and (not isinstance(value, str) or not value):
-        given = repr(value) if value == "" else type(value).__name__
-        msg = f'{argument} must be a key of the metadata of chunks, such as "source", not {given}'
-        raise ConfigurationError(msg)
-
-
 def check_takes(argument: str, value: Any, *given: str) -> None:
     """Check that a user's callable takes what it will be given. One without a readable signature is accepted.
 

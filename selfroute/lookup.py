@@ -19,8 +19,8 @@ from selfroute.documents.label import label_in
 from selfroute.documents.pages import Page, page_at, page_of
 from selfroute.documents.sections import Run, ranked
 from selfroute.errors import ConfigurationError, DocumentNotFoundError
+from selfroute.languages.tokens import count_tokens
 from selfroute.stores.listing import same_name
-from selfroute.usage.tokens import count_tokens
 
 _UNREADABLE = (DocumentNotFoundError, ConfigurationError)
 _MOST_QUERIES = 1_000

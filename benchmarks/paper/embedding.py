@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from selfroute.error_text import one_line
 from selfroute.errors import ConfigurationError
+from selfroute.languages.tokens import count_tokens
 from selfroute.usage.counts import StepUsage
 from selfroute.usage.prices import PricedModel, cost_of
-from selfroute.usage.tokens import count_tokens
 from selfroute_workbench.evaluation.replies import Replies
 from selfroute_workbench.evaluation.reply import Reply
 

@@ -21,7 +21,7 @@ from typing_extensions import override
 
 from selfroute.documents.cache import Recent
 from selfroute.errors import ConfigurationError
-from selfroute.usage.tokens import count_tokens
+from selfroute.languages.tokens import count_tokens
 
 from .found import Found, Retriever
 

@@ -20,12 +20,11 @@ from langchain_selfroute.stored.kinds import store_of
 from langchain_selfroute.stored.originals import HELD
 from langchain_selfroute.stored.searches import Limits, RetrieverScope, is_empty, scope_of
 from langchain_selfroute.stored.stores import Fetch
-from selfroute.arguments import check_key
 from selfroute.documents.access import Access, RetrievedChunk, StoredChunk, Wall, frozen, is_same
 from selfroute.documents.chunks import Chunk
 from selfroute.documents.label import KEY, Label, original_label
 from selfroute.documents.rebuild import RebuiltDocument, rebuild
-from selfroute.documents.stored import ScopedDocuments, StoredReader
+from selfroute.documents.stored import ScopedDocuments, StoredReader, check_key
 from selfroute.errors import ConfigurationError, DocumentNotFoundError
 
 _SOURCES = (str, int, float)  # what names a document

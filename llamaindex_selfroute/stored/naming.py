@@ -53,7 +53,7 @@ def name_of(node: BaseNode, source_key: str | None, can_find: Callable[[str, Any
     metadata = node.metadata
     if source_key is not None and _names(value := metadata.get(source_key)):
         return Name.of(value, source_key)
-    if any(_names(metadata.get(key)) for key in _PAGE):
+    if not metadata.keys().isdisjoint(_PAGE) and any(_names(metadata.get(key)) for key in _PAGE):
         for key in _FILE:
             value = metadata.get(key)
             if isinstance(value, str) and value and can_find(key, value):

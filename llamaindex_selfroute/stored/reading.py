@@ -31,12 +31,11 @@ from llamaindex_selfroute.stored.kinds import store_of
 from llamaindex_selfroute.stored.naming import Name, name_of
 from llamaindex_selfroute.stored.nodes import BiggerNodes, Link, parent_of, put_together
 from llamaindex_selfroute.stored.stores import Fetch
-from selfroute.arguments import check_key
 from selfroute.documents.access import Access, RetrievedChunk, StoredChunk, Wall, frozen
 from selfroute.documents.chunks import PLACE_KEYS, Chunk, chunks_of, without_keys
 from selfroute.documents.label import KEY
 from selfroute.documents.rebuild import RebuiltDocument, rebuild
-from selfroute.documents.stored import ScopedDocuments, StoredReader
+from selfroute.documents.stored import ScopedDocuments, StoredReader, check_key
 from selfroute.errors import ConfigurationError, DocumentNotFoundError
 
 _EXCLUDED = ("excluded_llm_metadata_keys", "excluded_embed_metadata_keys")

@@ -15,7 +15,8 @@ from selfroute.documents.overflow import read_less
 from selfroute.documents.sent import Sent
 from selfroute.documents.window import Count, fit_documents, fit_passages, prompt_limit, room_in, room_of
 from selfroute.effects import ReadDocuments, Route
-from selfroute.usage.tokens import count_tokens, is_cut
+from selfroute.languages.tokens import count_tokens
+from selfroute.usage.tokens import is_cut
 
 if TYPE_CHECKING:
     from selfroute.calls.host import Host, Prompt
@@ -61,19 +62,15 @@ class Fitting(Generic[Document]):
         self._refused: set[Route] = set()  # the steps whose prompt was too long
         self._windows: dict[Route, int | None] = {}
         self._latest: tuple[Route, Sequence[Document], Prompt] | None = None
+        self._headings: tuple[Sequence[Document] | None, Sequence[Sequence[str]]] = None, ()
 
     def note_sent(self, step: Route, context: Sequence[Document]) -> None:
         """Note that a model is sent a context: it is what the latest prompt holds, until that is refused."""
         self._commit()
         self.context = context
-        host = self._host
-        if step == "rag":
-            headings = map(self._headings_of, context)
-            self._latest_sent = [
-                headed(host.retrieved_text(one), above) for one, above in zip(context, headings, strict=True)
-            ]
-        else:
-            self._latest_sent = list(map(host.text_of, context))
+        texts = map(self._host.retrieved_text if step == "rag" else self._host.text_of, context)
+        headings = self._headings_of(context) if step == "rag" else ()
+        self._latest_sent = list(map(headed, texts, headings) if headings else texts)
 
     @property
     def has_sent_nothing(self) -> bool:
@@ -105,22 +102,28 @@ class Fitting(Generic[Document]):
         if step == "sections":
             return self._sections.joined(context)
         if step == "rag":
-            return list(map(self._under_headings, context))
+            return self._under_headings(context)
         if len(context) <= 1 or not self._reading.is_stored:
             return context
         named = [(str(name), type(name).__name__) for name in map(self._host.source_of, context)]  # 1 is not "1"
         return [context[at] for at in sorted(range(len(context)), key=named.__getitem__)]
 
-    def _under_headings(self, passage: Document) -> Document:
-        headings, text = self._headings_of(passage), self._host.text_of(passage)
-        return self._host.with_text(passage, headed(text, headings)) if headings else passage
-
-    def _headings_of(self, passage: Document) -> Sequence[str]:
-        """Return the headings that a passage stands under, but for the title of a file."""
-        headings = self._host.headings_of(passage)
+    def _under_headings(self, passages: Sequence[Document]) -> Sequence[Document]:
+        host, headings = self._host, self._headings_of(passages)
         if not headings:
-            return ()
-        return without_titles([headings, *map(self._host.headings_of, self._reading.passages)])[0]
+            return passages
+        return [
+            host.with_text(one, headed(host.text_of(one), above)) for one, above in zip(passages, headings, strict=True)
+        ]
+
+    def _headings_of(self, passages: Sequence[Document]) -> Sequence[Sequence[str]]:
+        """Return the headings that each passage stands under, but for the title of a file; nothing if none has any."""
+        if self._headings[0] is not passages:
+            found: Sequence[Sequence[str]] = list(map(self._host.headings_of, passages))
+            if any(found):
+                found = without_titles([*found, *map(self._host.headings_of, self._reading.passages)])[: len(found)]
+            self._headings = passages, found if any(found) else ()
+        return self._headings[1]
 
     def window(self, step: Route) -> int | None:
         """Return the window of a step's model in tokens; None if it is not known."""

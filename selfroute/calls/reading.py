@@ -45,6 +45,7 @@ class Reading(Generic[Document]):
         self._pending: asyncio.Future[Sequence[Document]] | None = None
         self._ranking: Ranking | None = None
         self._chosen: Sequence[Document] | None = None
+        self._drafted: tuple[Sequence[Document] | None, Sequence[Document]] = None, ()
 
     def read(self) -> Sequence[Document]:
         """Read the documents, unless a policy did so before, which may ask from several threads."""
@@ -140,15 +141,18 @@ class Reading(Generic[Document]):
     @property
     def drafted(self) -> Sequence[Document]:
         """The passages that the draft reads: the first ones, each text once."""
-        return self._each_once(self.passages, self._host.retrieved_text)[: self._settings.draft_passages]
+        if self._drafted[0] is not self.passages:
+            distinct = self._each_once(self.passages, self._host.retrieved_text)
+            self._drafted = self.passages, distinct[: self._settings.draft_passages]
+        return self._drafted[1]
 
     @staticmethod
     def _each_once(given: Sequence[Document], text_of: Callable[[Document], str]) -> Sequence[Document]:
         """Return passages or documents without those that repeat the text of one before, as of a file indexed twice."""
-        first: dict[str, Document] = {}
-        for one in given:
-            first.setdefault(text_of(one), one)
-        return given if len(first) == len(given) else list(first.values())
+        texts = list(map(text_of, given))
+        if len(set(texts)) == len(texts):
+            return given
+        return [one for at, one in enumerate(given) if texts[at] not in texts[:at]]
 
     def length(self, documents: Sequence[Document]) -> int:
         """Return the length of passages or documents, in characters."""

@@ -6,7 +6,8 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
+from functools import lru_cache
+from operator import itemgetter
 from typing import Any, TypeVar
 
 from selfroute.documents.pages import Page, page_of
@@ -37,7 +38,7 @@ _VERSIONS = frozenset(
 )
 _PATH = "header_path"
 _LEVELS = {f"{name}{level}": level for name in ("h", "header", "heading") for level in range(1, 7)}
-_TITLES = "title subtitle part year chapter article section clause subsection topic subtopic heading subheading header"
+_TITLES = "title subtitle part year chapter article section clause subsection"
 _TITLES_AT = {name: level for level, name in enumerate(_TITLES.split())}
 
 _ABSENT = object()
@@ -155,27 +156,30 @@ def headings_of(metadata: Mapping[str, Any]) -> tuple[str, ...]:
     The keys that splitters of Markdown and HTML are given in the examples of their pages (`Header 1`, `h2`) are known,
     and names that people give them instead, such as `title` and `section`.
     """
-    levels = {key: level for key in metadata if (level := _level_of(key)) is not None}
-    if not levels:
-        return ()
     found = list[str]()
-    for key in sorted(levels, key=levels.__getitem__):
+    for key, level in _headings_among(tuple(metadata)):
         value = metadata[key]
         if isinstance(value, str) and (value := value.strip()):
             if key == _PATH:  # of LlamaIndex: "/Report/2024/"
                 found += [part for part in value.split("/") if part]
             elif "\n" not in value:
-                found.append(value if levels[key] > 0 else Title(value))
+                found.append(value if level > 0 else Title(value))
     return tuple(found)
 
 
-@cache
-def _level_of(key: Any) -> int | None:
-    """Return where the heading under a key stands among others; None if the key is not one of a heading."""
-    name = key.replace("_", "").replace(" ", "").lower() if isinstance(key, str) else ""
-    if key == _PATH:
-        return len(_LEVELS)
-    return _LEVELS.get(name, _TITLES_AT[name] - len(_TITLES_AT) if name in _TITLES_AT else None)
+@lru_cache(1_000)
+def _headings_among(keys: Sequence[Any]) -> Sequence[tuple[str, int]]:
+    """Return the keys of headings, the highest first, and where these stand among others."""
+    levels = dict[str, int]()
+    for key in keys:
+        name = key.replace("_", "").replace(" ", "").lower() if isinstance(key, str) else ""
+        if key == _PATH:
+            levels[key] = len(_LEVELS)
+        elif name in _LEVELS:
+            levels[key] = _LEVELS[name]
+        elif name in _TITLES_AT:
+            levels[key] = _TITLES_AT[name] - len(_TITLES_AT)
+    return sorted(levels.items(), key=itemgetter(1))
 
 
 def _numbers_in(metadata: Mapping[str, Any]) -> Sequence[str]:

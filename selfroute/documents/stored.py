@@ -13,7 +13,6 @@ from copy import copy
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from selfroute.arguments import check_key
 from selfroute.copies import NamesUncopied
 from selfroute.documents.access import Access, RetrievedChunk, StoredChunk, VisibilityCheck
 from selfroute.documents.cache import MOST, Cache, CachedDocument, Recent, Size, ids_digest
@@ -25,6 +24,18 @@ from selfroute.errors import ConfigurationError, DocumentNotFoundError
 
 Passage = TypeVar("Passage")
 Document = TypeVar("Document")
+
+
+def check_key(argument: str, value: Any) -> None:
+    """Check an argument for a key of the metadata; None stands for no key.
+
+    Raises:
+        ConfigurationError: It is no text, or empty.
+    """
+    if value is not None and (not isinstance(value, str) or not value):
+        given = repr(value) if value == "" else type(value).__name__
+        msg = f'{argument} must be a key of the metadata of chunks, such as "source", not {given}'
+        raise ConfigurationError(msg)
 
 
 class StoredReader(NamesUncopied, ABC, Generic[Passage, Document]):
@@ -334,6 +345,10 @@ class ScopedDocuments(Generic[Passage, Document]):
     def access(self) -> Access:
         """Return what may be read."""
         return self._stored._access(self._scope)  # noqa: SLF001
+
+    def name(self, passage: Passage) -> Hashable | None:
+        """Return the name of a passage's document; None if the passage names none."""
+        return self._stored._source_of(passage)  # noqa: SLF001
 
     def names(self, passages: Sequence[Passage]) -> list[Hashable | None]:
         """Return the name of each passage's document, None for a passage that names none."""

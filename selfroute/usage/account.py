@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from selfroute.answerability.ending import DONE, Ending
 from selfroute.effects import Answer, Decided, Route
+from selfroute.languages.tokens import count_tokens
 from selfroute.usage import prices, telemetry
 from selfroute.usage.counts import NO_USAGE, NOTHING, Entry, StepUsage, Usage
 from selfroute.usage.prices import UNKNOWN, PricedModel
-from selfroute.usage.tokens import count_tokens
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context

@@ -17,7 +17,7 @@ from golden import GOLDEN, golden, text_of
 from lanes import examples
 from selfroute.documents.index import SECTION, Index, stems_of
 from selfroute.documents.sections import _STOP_WORDS, Ranking, Run, best_by_words, ranked
-from selfroute.usage.tokens import count_tokens
+from selfroute.languages.tokens import count_tokens
 
 MINUTES = load_documents()["harbour-minutes.md"]
 RAIN = "It rained all day, and nobody came to the quay. " * 24

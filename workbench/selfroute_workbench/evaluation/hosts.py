@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 from selfroute.caching import ProviderCache
 from selfroute.calls.host import Host, Prompt
 from selfroute.effects import ReadDocuments, Route
+from selfroute.languages.tokens import count_tokens
 from selfroute.usage.account import Tally
 from selfroute.usage.counts import StepUsage
 from selfroute.usage.prices import PricedModel, cost_of
-from selfroute.usage.tokens import count_tokens
 from selfroute_workbench.evaluation.looks import Key
 from selfroute_workbench.evaluation.replies import Replies
 from selfroute_workbench.evaluation.reply import Reply

@@ -15,8 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from selfroute.answerability.gate import declines
 from selfroute.error_text import one_line
 from selfroute.errors import ConfigurationError
+from selfroute.languages.tokens import count_tokens
 from selfroute.languages.words import UNSPACED, words_of
-from selfroute.usage.tokens import count_tokens
 from selfroute_workbench.evaluation.asker import Asker
 from selfroute_workbench.evaluation.metrics import exact_loose, f1
 from selfroute_workbench.evaluation.spending import CostCapError
