@@ -25,8 +25,11 @@ EACH = 4  # replies a question: the draft with numbers, the document, the plain 
 def document(number: int) -> str:
     """A text of some 900 words in which one sentence, far from all others, tells when the ferry leaves."""
     rare = [f"{chr(97 + n % 26)}{chr(97 + n // 26)}{chr(97 + n * 7 % 26)}{chr(97 + n * 11 % 26)}" for n in range(100)]
-    filler = " ".join(f"Gull {n} of {PLACES[number]} sat on the {word} rail." for n, word in enumerate(rare))
-    return f"{filler} The ferry from {PLACES[number]} pier leaves at {HOURS[number]}. {filler}"
+    filler, more = (
+        " ".join(f"{bird} {n} of {PLACES[number]} sat on the {word} rail." for n, word in enumerate(rare))
+        for bird in ("Gull", "Tern")
+    )
+    return f"{filler} The ferry from {PLACES[number]} pier leaves at {HOURS[number]}. {more}"
 
 
 def answer(request: Request) -> Reply | str:

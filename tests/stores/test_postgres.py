@@ -22,6 +22,7 @@ from llama_index.core.vector_stores import (
 
 from langchain_selfroute import StoredDocuments
 from llamaindex_selfroute import StoredDocuments as IndexDocuments
+from llamaindex_selfroute.stored.naming import Name
 from selfroute.errors import ConfigurationError, DocumentNotFoundError
 from store_cases import Case, Piece, cut, in_postgres, numbered, text_of
 from store_cases.in_langchain import SIZE, HashEmbeddings, read
@@ -195,8 +196,8 @@ def test_postgres_filters_nodes_as_its_search(
             texts = {node.get_content() for node in store.query(query).nodes}
         except Exception:  # noqa: BLE001, S112 - no search takes these
             continue
-        assert {node.get_content() for node in listed.nodes("minutes", [filters])} == texts, filters
-        assert len(listed.ids("minutes", [filters])) == len(texts)
+        assert {node.get_content() for node in listed.nodes(Name.of("minutes"), [filters])} == texts, filters
+        assert len(listed.ids(Name.of("minutes"), [filters])) == len(texts)
         seen.add(frozenset(texts))
     assert len(seen) > 12
 
@@ -238,7 +239,11 @@ def test_postgres_nodes_refuse_filters_and_are_read_once(opened: Callable[[type[
     for _ in range(2):
         case.store.add([node])
     listed = case.reader().stored._store
-    assert [each.node_id for each in listed.nodes("minutes", ())] == listed.ids("minutes", ()) == [node.node_id]
+    assert (
+        [each.node_id for each in listed.nodes(Name.of("minutes"), ())]
+        == listed.ids(Name.of("minutes"), ())
+        == [node.node_id]
+    )
     for filters in (_of(NORTH, condition=FilterCondition.NOT), _of(_one(None)), _of(_one(7, FilterOperator.IN))):
         with pytest.raises(ConfigurationError, match="PGVectorStore cannot"):
             case.reader(declared=filters).read(Piece("Line."))

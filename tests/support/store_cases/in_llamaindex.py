@@ -23,6 +23,7 @@ from llama_index.core.vector_stores.utils import metadata_dict_to_node
 from in_chroma import new_collection
 from llamaindex_parts import ScriptedLLM
 from llamaindex_selfroute import SelfRouteQueryEngine, StoredDocuments
+from llamaindex_selfroute.stored.naming import Name
 from selfroute.errors import ConfigurationError
 from store_cases.base import ANSWER, QUESTION, Case, Piece, Read, Routed
 
@@ -43,7 +44,7 @@ class _Reader:
         return Read(document.get_content(), document.metadata["selfroute"])
 
     def listed(self, piece: Piece) -> int:
-        return len(list(self.stored._store.nodes(piece.source, [] if self.within is None else [self.within])))
+        return len(list(self.stored._store.nodes(Name.of(piece.source), [] if self.within is None else [self.within])))
 
     def forget(self) -> None:
         self.stored.forget()
