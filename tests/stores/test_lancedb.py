@@ -14,6 +14,7 @@ from llama_index.core.vector_stores import (
 
 from langchain_parts import QUESTION
 from langchain_selfroute import StoredDocuments
+from llamaindex_selfroute.stored.naming import Name
 from selfroute.errors import ConfigurationError, DocumentNotFoundError
 from selfroute.stores.lancedb import rows_of
 from store_cases import Piece, cut, missing, numbered
@@ -158,7 +159,7 @@ def test_the_metadata_in_a_row_decide_what_a_filter_hides(index_case: LlamaIndex
     rows = index_case.store.table.search().limit(None).to_list()
     changed = [{**rows[0], "metadata": {**rows[0]["metadata"], "tenant": "south"}}]
     index_case.store.table.merge_insert("id").when_matched_update_all().execute(changed)
-    found = listing_of(index_case.index).nodes("minutes", (MetadataFilters(filters=[NORTH]),))
+    found = listing_of(index_case.index).nodes(Name.of("minutes"), (MetadataFilters(filters=[NORTH]),))
     assert rows[0]["id"] not in {node.node_id for node in found}
 
 
@@ -168,7 +169,7 @@ def test_a_node_comes_back_as_it_was_added(index_case: LlamaIndexLanceDBCase) ->
     for node, metadata in zip(nodes, both, strict=True):
         node.metadata = metadata
     index_case.index.insert_nodes(nodes)
-    found = listing_of(index_case.index).nodes("minutes", ())
+    found = listing_of(index_case.index).nodes(Name.of("minutes"), ())
     assert [(node.metadata, node.get_content()) for node in found] == [(both[0], "text 0"), (both[1], "text 1")]
 
 

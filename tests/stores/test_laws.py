@@ -17,6 +17,7 @@ import pytest
 from selfroute.errors import ConfigurationError, DocumentNotFoundError
 from store_cases import CASES, Case, Piece, cut, missing, numbered, text_of
 from store_cases.base import ANSWER
+from store_cases.in_llamaindex import LlamaIndexCase, page_of
 
 HOSTILE: tuple[str, ...] = (
     "o'hara's \"notes\".txt",
@@ -141,6 +142,25 @@ def test_store_of_hostile_sources(store: Case) -> None:
         if found != text_of(pieces):
             wrong[source[:40]] = found[:200]
     assert not wrong
+
+
+@pytest.mark.parametrize("store", _cases(kind for kind in CASES if issubclass(kind, LlamaIndexCase)), indirect=True)
+def test_store_of_pages(store: LlamaIndexCase) -> None:
+    """Pages of a file are documents of their own to LlamaIndex; whatever the file is called, it is read whole."""
+    names = HOSTILE[:-1]
+    nodes = [
+        page_of(f"Page {page} of {number}.", f"/in/{name}", page, tenant="north" if page < 3 else "south")
+        for page in (1, 2, 3)
+        for number, name in enumerate(names)
+    ]
+    store.index.insert_nodes(nodes)
+    reader, north = store.reader(), store.reader(within=store.filters("north")["=="])
+    for number, _ in enumerate(names):
+        found = nodes[number]
+        if not reader.stored._store.can_find("file_path", found.metadata["file_path"]):
+            continue
+        assert reader.read_node(found).text.split("\n") == [f"Page {page} of {number}." for page in (1, 2, 3)]
+        assert north.read_node(found).text.split("\n") == [f"Page {page} of {number}." for page in (1, 2)]
 
 
 @pytest.mark.parametrize("store", _cases(kind for kind in CASES if kind.typed), indirect=True)

@@ -17,6 +17,7 @@ from llama_index.core.vector_stores import (
 
 from langchain_parts import QUESTION
 from langchain_selfroute import StoredDocuments
+from llamaindex_selfroute.stored.naming import Name
 from selfroute.errors import ConfigurationError, DocumentNotFoundError
 from selfroute.stores import milvus
 from store_cases import Piece, cut, missing, numbered, text_of
@@ -183,7 +184,7 @@ def test_the_metadata_in_a_row_decide_what_a_filter_hides(index_case: LlamaIndex
     client, name = index_case.store.client, index_case.store.collection_name
     rows = client.query(name, filter='id != ""', output_fields=["*"])
     client.upsert(name, [{**rows[0], "tenant": "south"}])
-    found = listing_of(index_case.index).nodes("minutes", (MetadataFilters(filters=[NORTH]),))
+    found = listing_of(index_case.index).nodes(Name.of("minutes"), (MetadataFilters(filters=[NORTH]),))
     assert rows[0]["id"] not in {node.node_id for node in found}
 
 
@@ -192,5 +193,5 @@ def test_a_node_comes_back_as_it_was_added(index_case: LlamaIndexMilvusCase) -> 
     node: TextNode = node_of(Piece("a text", start=0), embedding=VECTOR)
     node.metadata = metadata
     index_case.index.insert_nodes([node])
-    (found,) = listing_of(index_case.index).nodes("minutes", ())
+    (found,) = listing_of(index_case.index).nodes(Name.of("minutes"), ())
     assert (found.metadata, found.get_content()) == (metadata, "a text")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from llama_index.core.vector_stores import FilterCondition, MetadataFilter, MetadataFilters
 
+from llamaindex_selfroute.stored.naming import Name
 from selfroute.errors import ConfigurationError
 from store_cases import Piece, missing
 from store_cases.in_llamaindex import LlamaIndexCase, listing_of
@@ -36,7 +37,7 @@ def test_filters_of_nodes_are_joined_as_they_are_nested(case: LlamaIndexCase, od
     listing = listing_of(case.index)
 
     def tenants(filters: list[Any], condition: FilterCondition) -> list[str]:
-        found = listing.nodes("minutes", (MetadataFilters(filters=filters, condition=condition),))
+        found = listing.nodes(Name.of("minutes"), (MetadataFilters(filters=filters, condition=condition),))
         return sorted(node.metadata["tenant"] for node in found)
 
     north, south, strange = (MetadataFilter(key="tenant", value=tenant) for tenant in ("north", "south", odd))

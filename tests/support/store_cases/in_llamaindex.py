@@ -39,7 +39,10 @@ class _Reader:
     within: Any
 
     def read(self, piece: Piece) -> Read:
-        passage = NodeWithScore(node=node_of(piece), score=1.0)
+        return self.read_node(node_of(piece))
+
+    def read_node(self, node: TextNode) -> Read:
+        passage = NodeWithScore(node=node, score=1.0)
         (document,) = self.stored.behind(self.retriever())([passage], QueryBundle(QUESTION))
         return Read(document.get_content(), document.metadata["selfroute"])
 
@@ -116,7 +119,7 @@ def filtered(
         except Exception:  # noqa: BLE001, S112 - the search refuses the filter in many ways
             continue
         try:
-            listed = {node.node_id for node in listing.nodes("minutes", (filters,))}
+            listed = {node.node_id for node in listing.nodes(Name.of("minutes"), (filters,))}
         except (ConfigurationError, TypeError):
             listed = set()
         yield (operator.name, key, value), found, listed
@@ -133,6 +136,13 @@ def node_of(piece: Piece, *, embedding: list[float] | None = None) -> TextNode:
         embedding=embedding,
         relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=piece.source)},
     )
+
+
+def page_of(text: str, path: str, page: int, **metadata: Any) -> TextNode:
+    """Return the only node of a page, as a loader of PDFs makes them."""
+    own = RelatedNodeInfo(node_id=f"{path}, page {page}")
+    metadata |= {"file_path": path, "page_label": str(page)}
+    return TextNode(text=text, metadata=metadata, embedding=VECTOR, relationships={NodeRelationship.SOURCE: own})
 
 
 def nodes_of(rows: Iterable[tuple[Any, str | None]]) -> list[Any]:
