@@ -210,7 +210,7 @@ class _Telling:
         repeated = (len(self._all) - len(set(self._chunks))) * _OFTEN >= len(
             self._all
         )  # most was stored again as it was
-        alike = repeated or all(_are_alike(*map(self._text_of, pair)) for pair in pairwise(texts))
+        alike = repeated or all(self._are_alike(*pair) for pair in pairwise(texts))
         runs = len(texts) < _MOST and all(len(one) >= _RUN for one in texts)
         lengths = [len(self._text_of(one)) for one in texts]
         by_head = not self._have_starts and not self._places[0]
@@ -228,7 +228,8 @@ class _Telling:
         best = max(range(len(texts)), key=lambda number: (hits[number], number))
         kept = self._completed(texts[best])
         if self._unsure or (len(kept) == 1 and not any(self._places[0])):
-            return Told(self._all_of(texts), len(texts), doubtful=True) if alike else Told(self._all)
+            is_told = alike and (self._unsure or len(texts) == 2)  # noqa: PLR2004 - more are forms, or rows
+            return Told(self._all_of(texts), len(texts), doubtful=True) if is_told else Told(self._all)
         if not alike and sum(hits) * _CLEAR >= hits[best]:
             return Told(self._all_of(texts), len(texts), doubtful=True)
         return Told(kept, len(texts))
@@ -266,6 +267,21 @@ class _Telling:
     def _holds(self, at: int, text: str) -> bool:
         return text.strip() in self._chunks[at].text or self._chunks[at].text.strip() in text
 
+    def _are_alike(self, one: Sequence[int], other: Sequence[int]) -> bool:
+        """Return whether two runs share so much, where they say something of one place, that they are versions."""
+        if not self._have_starts and not self._places[0]:
+            one, other = one[1:], other[1:]  # both begin alike, and so may the pages of one text
+        spans = [
+            (min(map(self._position, run)), max((self._places[at], self._end(at)) for at in run)) if run else ((), ())
+            for run in (one, other)
+        ]
+        first, last = max(begin for begin, _ in spans), min(end for _, end in spans)
+        mine, theirs = (
+            _shingles(self._text_of([at for at in run if not self._have_starts or first <= self._position(at) < last]))
+            for run in (one, other)
+        )
+        return len(mine & theirs) >= max(_ALIKE * min(len(mine), len(theirs)), _FEW)
+
     def _text_of(self, text: Sequence[int]) -> str:
         return "\n".join(self._chunks[at].text for at in text)
 
@@ -279,12 +295,6 @@ class _Telling:
 def _are_parts(headings: Sequence[AbstractSet[tuple[str, ...]]]) -> bool:
     """Return whether runs of chunks stand under different headings."""
     return any(one != other and one.isdisjoint(other) for one, other in pairwise(headings))
-
-
-def _are_alike(one: str, other: str) -> bool:
-    """Return whether two texts share so much that they are versions of one."""
-    mine, theirs = _shingles(one), _shingles(other)
-    return len(mine & theirs) >= max(_ALIKE * min(len(mine), len(theirs)), _FEW)
 
 
 def _shingles(text: str) -> set[tuple[str, ...]]:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from golden import GOLDEN, golden, text_of
 from selfroute.documents import Chunk, RebuiltDocument, chunks_of, offset, original_label, rebuild
+from selfroute.documents.chunks import Title, headings_of
 from selfroute.documents.offsets import repeats_itself
 from selfroute.documents.ordering import UnknownOrderError, deduplicate, sort_by_place, split_by_page
 from selfroute.documents.rebuild import rebuild_found
@@ -84,6 +85,13 @@ def test_rebuild_found(case: dict[str, Any]) -> None:
 @golden("chunks_of")
 def test_chunks_of(case: dict[str, Any]) -> None:
     assert [[chunk.start, [*chunk.place], chunk.page] for chunk in chunks_in(case)] == case["is"]
+
+
+@golden("headings_of")
+def test_headings_of(case: dict[str, Any]) -> None:
+    """A title that may be the file's is said to be one."""
+    found = headings_of(case["metadata"])
+    assert [["title", one] if isinstance(one, Title) else one for one in found] == case["is"]
 
 
 @golden("deduplicate")
