@@ -79,9 +79,10 @@ class Link:
         return replace(self, place=chunk.place, file=chunk.version, headings=chunk.headings)
 
     def chunk(self, *, paged: bool, version: Hashable | None) -> Chunk:
-        """Return it as a chunk, with numbers of its own."""
+        """Return it as a chunk, with numbers of its own; those of several documents are of different kinds."""
         place = (self.page_number,) if paged and not self.place else self.place
-        return Chunk(self.text, self.start, place, self.page, version, self.headings)
+        kind = self.version and self.version[0]
+        return Chunk(self.text, self.start, place, self.page, version, self.headings, kind)
 
     @property
     def page_number(self) -> int:

@@ -263,7 +263,7 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
                 yield link.text, node.metadata
 
         links: list[Link] = []
-        numbered = chunks_of(rows(), start_key=self.start_key, order_key=self.order_key)
+        numbered = self._numbered(chunks_of(rows(), start_key=self.start_key, order_key=self.order_key))
         placed = [links[at].with_chunk(chunk) for at, chunk in enumerate(numbered)]
         links.clear()
         return put_together(placed, found, ordered=self._ordered, by_place=self.order_key is not None), fields

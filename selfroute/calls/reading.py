@@ -142,12 +142,13 @@ class Reading(Generic[Document]):
     def drafted(self) -> Sequence[Document]:
         """The passages that the draft reads: the first ones, each text once."""
         if self._drafted[0] is not self.passages:
-            distinct = self._each_once(self.passages, self._host.retrieved_text)
+            host = self._host
+            distinct = self._each_once(self.passages, lambda one: (host.retrieved_text(one), *host.headings_of(one)))
             self._drafted = self.passages, distinct[: self._settings.draft_passages]
         return self._drafted[1]
 
     @staticmethod
-    def _each_once(given: Sequence[Document], text_of: Callable[[Document], str]) -> Sequence[Document]:
+    def _each_once(given: Sequence[Document], text_of: Callable[[Document], Any]) -> Sequence[Document]:
         """Return passages or documents without those that repeat the text of one before, as of a file indexed twice."""
         texts = list(map(text_of, given))
         if len(set(texts)) == len(texts):

@@ -22,8 +22,10 @@ _REPEATS = (
     "delete the copies from the store, or index each file only once: each copy takes the place of another passage"
 )
 _PAGES = "they are pages of one file: pass source_key={key!r}, which names the file"
-_VERSIONS = "delete the old text from the store when you index a file again, and give different files different names"
-_UNTOLD = "delete both from the store, and index the one that holds today"
+_VERSIONS = (
+    "if they are versions of a file, or files of one name, delete the old one, or name them apart; if they are parts "
+    "of one text, number its chunks through, in metadata['chunk_index']"
+)
 _OFFSETS = "index it again with offsets (add_start_index=True in LangChain's splitters), to have it joined exactly"
 
 
@@ -183,7 +185,7 @@ class OnDocuments(TriedQuestion[Document]):
     def _tell_texts(self, document: Document, texts: int, *, doubtful: bool) -> Remark:
         what = f"{texts} texts stand in the store as {self._quoted_name(document)}"
         if doubtful:
-            return False, f"{what}, which cannot be told apart: what is read may be joined of both", _UNTOLD
+            return False, f"{what}, which cannot be told apart: what is read may be joined of both", _VERSIONS
         return False, f"{what}, such as two versions: what is read is the one of the passages", _VERSIONS
 
     def _tell_gaps(self, document: Document, gaps: Sequence[Any]) -> Remark:

@@ -36,6 +36,7 @@ _VERSIONS = frozenset(
         "etag",
     }
 )
+_OF_FILES = frozenset({"total_pages", "creationdate", "creator", "producer", "author", "keywords", "subject"})
 _PATH = "header_path"
 _LEVELS = {f"{name}{level}": level for name in ("h", "header", "heading") for level in range(1, 7)}
 _TITLES = "title subtitle part year chapter article section clause subsection"
@@ -106,6 +107,7 @@ class Chunk:
         page: The page that it begins on, as its metadata name it; None if that is not known.
         version: What its metadata say of the version of its file, such as when that was modified; None if nothing.
         headings: The headings that it stands under, the highest first, which a splitter moved into its metadata.
+        kind: What tells it from chunks with other metadata, apart from all of these.
     """
 
     text: str
@@ -114,6 +116,7 @@ class Chunk:
     page: Page | None = None
     version: Hashable | None = field(default=None, compare=False)
     headings: tuple[str, ...] = ()
+    kind: Hashable | None = field(default=None, compare=False)
 
 
 def chunks_of(
@@ -135,7 +138,16 @@ def chunks_of(
         numbers = [offset(metadata.get(key)) for key in keys] if keys else ()
         place = tuple([-1 if number is None else number for number in numbers])
         start, page = offset(metadata.get(start_key)), page_of(metadata)
-        yield Chunk(text, start, place, page, version_of(metadata), headings_of(metadata))
+        told = tuple([str(metadata[key]) for key in _telling(tuple(metadata), start_key)])
+        yield Chunk(text, start, place, page, version_of(metadata), headings_of(metadata), told)
+
+
+@lru_cache(1_000)
+def _telling(keys: Sequence[Any], start_key: str) -> Sequence[Any]:
+    """Return the keys that say something else of a chunk than where it stands, and in which version of a file."""
+    places = {key for key in keys if isinstance(key, str) and key.replace("_", "").lower() in ORDER_KEYS}
+    known = {start_key, *places, *_VERSIONS, *_OF_FILES, *(key for key, _ in _headings_among(keys))}
+    return sorted((key for key in keys if key not in known), key=str)
 
 
 def version_of(metadata: Mapping[str, Any]) -> Hashable | None:

@@ -11,7 +11,6 @@ from operator import and_, eq, itemgetter
 
 from selfroute.documents.chunks import Chunk, Title
 
-_FIRST = 5  # lines of a text among which its own headings stand
 _KNOWN_BY = 60  # characters of a chunk, by which it is found again
 _MARKS = "#*_= \t"
 HeadingStart = tuple[int, tuple[str, ...]]
@@ -27,7 +26,11 @@ def headed(text: str, headings: Sequence[str], *, above: int = 0, standing: Abst
         above: How many of them it has in common with the text before it.
         standing: Others that stand there.
     """
-    known = standing | {line.strip(_MARKS) for line in text.lstrip().split("\n", _FIRST)[:_FIRST]}
+    known = set(standing)
+    for line in text.lstrip().split("\n", len(headings))[: len(headings)]:  # its own headings, one below the other
+        if line.strip(_MARKS) not in headings:
+            break
+        known.add(line.strip(_MARKS))
     new = [(at, one) for at, one in enumerate(headings) if at >= above and one.strip(_MARKS) not in known]
     return "\n".join([*(f"{'#' * (at + 1)} {one}" for at, one in new), text])
 
@@ -54,9 +57,13 @@ def with_headings(chunks: Sequence[Chunk]) -> list[Chunk]:
         found.append(replace(chunk, text=text, start=None if start is None else start + shift))
         shift += len(text) - len(chunk.text)
         above = chunk.headings
-        lines = [line.strip(_MARKS) for line in chunk.text.split("\n") if line.startswith("#")]
+        lines = [line.strip(_MARKS) for line in _without_code(chunk.text).split("\n") if line.startswith("#")]
         standing.update(part.strip() for line in lines for part in (line, *line.split("/")))  # LlamaIndex joins by it
     return found
+
+
+def _without_code(text: str) -> str:
+    return "".join(text.split("```")[::2])
 
 
 def headings_in(text: str, chunks: Sequence[Chunk]) -> tuple[HeadingStart, ...]:

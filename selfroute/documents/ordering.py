@@ -107,7 +107,11 @@ def sort_by_place(chunks: Sequence[Chunk], *, ordered: bool = True) -> list[Chun
     usable = [index for index, column in enumerate(columns) if orders(column)]
     rows = [(tuple(chunk.place[index] for index in usable), chunk) for chunk in chunks]
     pages: dict[tuple[int, ...], Page | None] = {}
-    if not usable or any(pages.setdefault(place, chunk.page) != chunk.page for place, chunk in rows):
+    if (
+        not usable
+        or any(pages.setdefault(place, chunk.page) != chunk.page for place, chunk in rows)
+        or (ordered and _restart(rows))
+    ):
         return [replace(chunk, place=()) if chunk.place else chunk for chunk in chunks if chunk.text]
     rows.sort(key=itemgetter(0))
     groups = [[chunk for _, chunk in group] for _, group in groupby(rows, key=itemgetter(0))]
@@ -128,6 +132,17 @@ def sort_by_place(chunks: Sequence[Chunk], *, ordered: bool = True) -> list[Chun
             number, step = number + step, 0
             placed.append(replace(chunk, place=(number,)))
     return placed
+
+
+def _restart(rows: Sequence[tuple[tuple[int, ...], Chunk]]) -> bool:
+    """Return whether numbers begin again, as in each chapter, for chunks that do not stand at one place."""
+    falls = [place for (before, _), (place, _) in pairwise(rows) if place < before]
+    if not falls or any(place != rows[0][0] for place in falls):
+        return False
+    groups: dict[tuple[int, ...], list[Chunk]] = {}
+    for place, chunk in rows:
+        groups.setdefault(place, []).append(chunk)
+    return any(chunk.start is None for _, chunk in rows) or any(map(begin_anew, groups.values()))
 
 
 def begin_anew(chunks: Sequence[Chunk]) -> bool:

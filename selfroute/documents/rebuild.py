@@ -36,7 +36,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from selfroute.documents.chunks import Chunk
@@ -112,27 +111,17 @@ def _without_contexts(chunks: Sequence[Chunk], *, ordered: bool) -> RebuiltDocum
     Contextual retrieval puts them into a paragraph, a line or a sentence of their own. Whether that is what the chunks
     begin with shows once the rest of each is joined.
     """
-    have_starts = all(chunk.start is not None for chunk in chunks)
-    if len(chunks) < 3 or (not contradict(chunks) if have_starts else _mostly_overlap(chunks)):  # noqa: PLR2004
+    if len(chunks) < 3 or any(chunk.start is None for chunk in chunks) or not contradict(chunks):  # noqa: PLR2004
         return None
     for end in ENDS_OF_CONTEXTS:
         bodies = [chunk.text.partition(end)[2].strip() for chunk in chunks]
         if not all(bodies):
             continue
         bare = [replace(chunk, text=body) for chunk, body in zip(chunks, bodies, strict=True)]
-        if not have_starts:
-            if ordered and _mostly_overlap(bare):
-                return rebuild(bare)
-            continue
         join = OffsetJoin.of(sorted((replace(chunk, place=()) for chunk in bare), key=lambda chunk: chunk.start or 0))
         if join and not join.gaps:
             return rebuild(bare, ordered=ordered)
     return None
-
-
-def _mostly_overlap(chunks: Sequence[Chunk]) -> bool:
-    overlaps = [_overlap(one.text, other.text) > 0 for one, other in pairwise(chunks)]
-    return sum(overlaps) * 2 > len(overlaps)
 
 
 def rebuild(chunks: Iterable[Chunk], *, doubtful: bool = False, ordered: bool = True) -> RebuiltDocument:

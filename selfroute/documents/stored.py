@@ -10,13 +10,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from selfroute.copies import NamesUncopied
 from selfroute.documents.access import Access, RetrievedChunk, StoredChunk, VisibilityCheck
 from selfroute.documents.cache import MOST, Cache, CachedDocument, Recent, Size, ids_digest
-from selfroute.documents.chunks import PLACE_KEYS, chunks_of, shared_items, without_keys
+from selfroute.documents.chunks import PLACE_KEYS, Chunk, chunks_of, shared_items, without_keys
 from selfroute.documents.ordering import UnknownOrderError
 from selfroute.documents.rebuild import RebuiltDocument, rebuild_found
 from selfroute.documents.window import stands_in
@@ -134,8 +134,23 @@ class StoredReader(NamesUncopied, ABC, Generic[Passage, Document]):
     def _assemble(self, chunks: Iterator[StoredChunk], found: Sequence[str]) -> tuple[RebuiltDocument, dict[str, Any]]:
         """Join the chunks of the text that was found; return it, and what else the framework's document is made of."""
         rows = ((chunk.text, chunk.metadata) for chunk in chunks)
-        held = list(chunks_of(rows, start_key=self.start_key, order_key=self.order_key))
+        held = self._numbered(chunks_of(rows, start_key=self.start_key, order_key=self.order_key))
         return rebuild_found(held, found, ordered=self._ordered), {}
+
+    def _numbered(self, chunks: Iterable[Chunk]) -> list[Chunk]:
+        """Return chunks whose numbers are believed, if the user named their key: counted, whatever lies between them.
+
+        Raises:
+            UnknownOrderError: One of them has no whole number there.
+        """
+        held = list(chunks)
+        if self.order_key is None:
+            return held
+        if any(chunk.place == (-1,) for chunk in held):
+            msg = f"not each of them has a whole number as metadata[{self.order_key!r}], which order_key names"
+            raise UnknownOrderError(msg)
+        ranks = {place: (rank,) for rank, place in enumerate(sorted({chunk.place for chunk in held}))}
+        return [replace(chunk, place=ranks[chunk.place]) for chunk in held]
 
     def _missing(self, source: Any, *, limited: bool) -> str:
         """Return the message for a document of which the store holds no chunk."""

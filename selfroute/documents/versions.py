@@ -5,14 +5,16 @@ was stored in one pass belongs together: a pass ends where the chunks begin agai
 each other. A store without an order has no passes; there, what continues a chunk is its next one. Passes that agree
 are of one text, as when the chunks were stored in several batches.
 
-Not all that begins again is another text: the elements of a page do, the sections under the headings of a file, and the
-files that a user put under one name on purpose. So nothing is left out unless the texts are alike, as versions are, or
-each is a run of its own and only one of them was found. What cannot be told apart is kept, and said.
+Not all that begins again is another text: the elements of a page do, the sections under the headings of a file, forms
+that were filled in, and chapters that a user put under one name. So nothing is left out unless two texts are nearly the
+same, as versions are, or two files without a mark of their own hold each a run of chunks, and what was retrieved is of
+one of them. What may be of several texts is kept, and said.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import pairwise
@@ -23,15 +25,16 @@ from selfroute.documents.chunks import Chunk
 from selfroute.documents.offsets import ALWAYS
 from selfroute.documents.ordering import fixed_order, orders
 
-_MOST = 4  # texts under one name; more of them are parts of one, and so are as many that are not alike
-_RUN = 3  # chunks, at least, of each text that is not like the others
+_MOST = 4  # versions under one name; more texts are parts of one
+_RUN = 3  # chunks, at least, of each of two files with one name
 _PASSES = 32
 _HEAD, _LEAST = 40, 9  # characters of the first chunk, by which a pass without offsets or numbers begins
-_WORDS = re.compile(r"\w+")
+_ENDS = re.compile("(?<=[.!?])\\s+|(?<=[\u3002\uff01\uff1f])|\n")  # of sentences and lines
 _OFTEN = 3
-_CLEAR = 0.7  # of the passages, by their ranks, are of the file that was found, of those with one name
+_CLEAR = 0.7  # of the passages, by their ranks, are of the file that was found, of two with one name
 _MOST_OF = 0.8  # as long as each other are the passes of a text that was cut twice, at least
-_SHINGLE, _ALIKE, _FEW = 3, 0.4, 3  # words in a row; the share of these that two versions have in common; how many
+_ALIKE, _SAME = 0.4, 0.7  # the share of sentences that two texts have in common which may be, and which are, versions
+_NEAR = 8  # chunks on either side
 
 
 class Told(NamedTuple):
@@ -83,6 +86,9 @@ class _Telling:
         further = [(one, at) for one, at in pairwise(self._listed) if self._places[one] < self._places[at]]
         self._paged = any(self._start(at) <= self._start(one) for one, at in further)  # offsets begin anew on a page
         self._unsure = False  # which layer a chunk continues
+        versions = {chunk.version for chunk in chunks} - {None}
+        # Then a text may begin again where a chunk begins as the first one does.
+        self._by_head = not (self._have_starts or bool(self._places[0]) or len(versions) == 1)
 
     def told(self, found: Sequence[str]) -> Told:
         passes = self._by_version() or (list(self._passes()) if self._ordered else self._layers())
@@ -112,11 +118,9 @@ class _Telling:
 
     def _passes(self) -> Iterator[_Text]:
         one, first = _Text([0]), self._chunks[0].text[:_HEAD]
-        one_version = len({chunk.version for chunk in self._chunks} - {None}) == 1
-        by_head = not (self._have_starts or self._places[0] or one_version) and len(first) >= _LEAST
         for before, at in pairwise(self._all):
-            if by_head:
-                begins = self._chunks[at].text.startswith(first)
+            if self._by_head:
+                begins = len(first) >= _LEAST and self._chunks[at].text.startswith(first)
             elif self._places[at] != self._places[before]:
                 begins = self._places[at] < self._places[before] or self._contradict(before, at)
             else:
@@ -133,13 +137,19 @@ class _Telling:
         if not self._have_starts or all(self._continue(*pair, gap=None) for pair in pairwise(self._listed)):
             return []
         layers: list[_Text] = []
-        self._unsure = any(self._places)
+        self._unsure = bool(self._places[0])
+        times = Counter(self._chunks)
         for at in self._listed:
             fits = [one for one in layers if self._continue(one[-1], at, gap=ALWAYS)]
-            if fits:  # what shares least with it was cut together with it
-                min(fits, key=lambda one: self._fit(one, at)).append(at)
-            else:
+            fits = [one for one in fits if self._chunks[one[-1]] != self._chunks[at]] or fits  # copies are of two texts
+            if not fits:
                 layers.append(_Text([at]))
+                if len(layers) > _PASSES:
+                    return []
+                continue
+            keys = [self._fit(one, at) for one in fits]
+            self._unsure = self._unsure or keys.count(min(keys)) > times[self._chunks[at]]
+            fits[keys.index(min(keys))].append(at)
         return layers
 
     def _fit(self, layer: Sequence[int], at: int) -> tuple[bool, int]:
@@ -193,7 +203,7 @@ class _Telling:
         if _are_parts([{self._chunks[at].headings for at in one} for one in passes]):
             return self._all
         if len({tuple(self._chunks[at] for at in one) for one in passes}) == 1:
-            return passes[-1] if self._ordered and len(passes[-1]) > 1 else self._all
+            return passes[-1] if self._ordered and bool(self._places[0]) else self._all
         if not self._have_starts:
             return self._all
         spans = [(self._position(one[0]), max((self._places[at], self._end(at)) for at in one)) for one in passes]
@@ -207,32 +217,41 @@ class _Telling:
 
     def _chosen(self, texts: Sequence[_Text], found: Sequence[str]) -> Told:
         """Return the text that was found; all of them where they are parts of one, or cannot be told apart."""
-        repeated = (len(self._all) - len(set(self._chunks))) * _OFTEN >= len(
-            self._all
-        )  # most was stored again as it was
-        alike = repeated or all(self._are_alike(*pair) for pair in pairwise(texts))
-        runs = len(texts) < _MOST and all(len(one) >= _RUN for one in texts)
-        lengths = [len(self._text_of(one)) for one in texts]
-        by_head = not self._have_starts and not self._places[0]
-        parts = (
-            len(texts) > _MOST
-            or (by_head and min(lengths) * 2 < max(lengths))
-            or _are_parts([{self._chunks[at].headings for at in one} for one in texts])
-        )
-        if parts or not (alike or runs):
-            return Told(self._all)
-        hits = [
-            sum(1 / (1 + rank) for rank, text in enumerate(found) if any(self._holds(at, text) for at in one))
-            for one in texts
-        ]
-        best = max(range(len(texts)), key=lambda number: (hits[number], number))
+        parts = _are_parts([{self._chunks[at].headings for at in one} for one in texts])
+        likeness = 0.0 if parts else min(self._likeness(*pair) for pair in pairwise(texts))
+        if (len(self._all) - len(set(self._chunks))) * _OFTEN >= len(self._all):  # much was stored again as it was
+            likeness = 1.0
+        if len(texts) > _MOST or likeness < _ALIKE:
+            return self._other_files(texts, found) if likeness < _ALIKE and not parts else Told(self._all)
+        best = self._best(texts, found)
         kept = self._completed(texts[best])
-        if self._unsure or (len(kept) == 1 and not any(self._places[0])):
-            is_told = alike and (self._unsure or len(texts) == 2)  # noqa: PLR2004 - more are forms, or rows
-            return Told(self._all_of(texts), len(texts), doubtful=True) if is_told else Told(self._all)
-        if not alike and sum(hits) * _CLEAR >= hits[best]:
+        is_one_of_few = len(kept) > 1 or bool(self._places[0])
+        if not is_one_of_few and len(texts) > 2:  # noqa: PLR2004
+            return Told(self._all)  # forms, or rows
+        if self._unsure or self._by_head or not is_one_of_few or likeness < _SAME:
             return Told(self._all_of(texts), len(texts), doubtful=True)
         return Told(kept, len(texts))
+
+    def _other_files(self, texts: Sequence[_Text], found: Sequence[str]) -> Told:
+        """Return the one of two files with one name that was found; parts of one text may look like these."""
+        kinds = [{self._chunks[at].kind for at in one} for one in texts]
+        if len(texts) > 2 or self._by_head or kinds[0] != kinds[1] or min(map(len, texts)) < _RUN:  # noqa: PLR2004
+            return Told(self._all)
+        hits = self._hits(texts, found)
+        if max(hits) <= _CLEAR * sum(hits) or self._unsure:
+            return Told(self._all_of(texts), len(texts), doubtful=any(hits))
+        return Told(texts[hits.index(max(hits))], len(texts))
+
+    def _best(self, texts: Sequence[_Text], found: Sequence[str]) -> int:
+        hits = self._hits(texts, found)
+        return max(range(len(texts)), key=lambda number: (hits[number], number))
+
+    def _hits(self, texts: Sequence[_Text], found: Sequence[str]) -> list[float]:
+        """Return how much of what was retrieved is of each text: the best passages count most."""
+        return [
+            sum(max(self._holds(at, text) for at in one) / (1 + rank) for rank, text in enumerate(found))
+            for one in texts
+        ]
 
     def _all_of(self, texts: Sequence[_Text]) -> Sequence[int]:
         """Return all chunks in the order of the store; if it has none, page by page and text by text."""
@@ -253,9 +272,10 @@ class _Telling:
 
     def _fitting(self, others: Sequence[int], last: int, fits: Callable[[int, int], bool]) -> list[int]:
         found: list[int] = []
-        for at in others:
+        for number, at in enumerate(others):
             if fits(at, last):
-                rivals = (other for other in others if self._contradict(at, other))
+                near = others[max(number - _NEAR, 0) : number + _NEAR]
+                rivals = (other for other in near if self._contradict(at, other))
                 self._unsure = self._unsure or any(fits(other, last) for other in rivals)
                 found.append(at)
                 last = at
@@ -264,12 +284,14 @@ class _Telling:
     def _position(self, at: int) -> tuple[tuple[int, ...], int]:
         return self._places[at], self._start(at)
 
-    def _holds(self, at: int, text: str) -> bool:
-        return text.strip() in self._chunks[at].text or self._chunks[at].text.strip() in text
+    def _holds(self, at: int, text: str) -> float:
+        """Return whether a chunk is a passage or has it; half, if the passage has the chunk and more."""
+        own, text = self._chunks[at].text.strip(), text.strip()
+        return 1.0 if text in own else 0.5 * (bool(own) and own in text)
 
-    def _are_alike(self, one: Sequence[int], other: Sequence[int]) -> bool:
-        """Return whether two runs share so much, where they say something of one place, that they are versions."""
-        if not self._have_starts and not self._places[0]:
+    def _likeness(self, one: Sequence[int], other: Sequence[int]) -> float:
+        """Return how much two runs share where they say something of one place: versions do most of it."""
+        if self._by_head:
             one, other = one[1:], other[1:]  # both begin alike, and so may the pages of one text
         spans = [
             (min(map(self._position, run)), max((self._places[at], self._end(at)) for at in run)) if run else ((), ())
@@ -277,13 +299,23 @@ class _Telling:
         ]
         first, last = max(begin for begin, _ in spans), min(end for _, end in spans)
         mine, theirs = (
-            _shingles(self._text_of([at for at in run if not self._have_starts or first <= self._position(at) < last]))
+            _sentences(self._text_of([at for at in run if self._by_head or first <= self._position(at) < last]))
             for run in (one, other)
         )
-        return len(mine & theirs) >= max(_ALIKE * min(len(mine), len(theirs)), _FEW)
+        share = len(mine & theirs) / max(min(len(mine), len(theirs)), 1)
+        if share == 0 and max(len(mine), len(theirs)) == 1:  # a sentence, and the same one with another word
+            words = [set(" ".join(said).split()) for said in (mine, theirs)]
+            return _ALIKE * (len(words[0] & words[1]) >= _SAME * max(map(len, words)))
+        return share
 
-    def _text_of(self, text: Sequence[int]) -> str:
-        return "\n".join(self._chunks[at].text for at in text)
+    def _text_of(self, run: Sequence[int]) -> str:
+        pieces, end, place = list[str](), 0, None
+        for at in run:
+            joins = self._have_starts and (self._places[at] == place or (pieces and not self._paged))
+            shared = end - self._start(at) if joins else -1
+            pieces += ["\n"] * (shared < 0) + [self._chunks[at].text[max(shared, 0) :]]
+            end, place = self._end(at), self._places[at]
+        return "".join(pieces)
 
     def _start(self, at: int) -> int:
         return self._chunks[at].start or 0
@@ -297,7 +329,5 @@ def _are_parts(headings: Sequence[AbstractSet[tuple[str, ...]]]) -> bool:
     return any(one != other and one.isdisjoint(other) for one, other in pairwise(headings))
 
 
-def _shingles(text: str) -> set[tuple[str, ...]]:
-    words = _WORDS.findall(text)
-    found = set(zip(*(words[at:] for at in range(_SHINGLE)), strict=False))
-    return {one for one in found if len(set(one)) == _SHINGLE}
+def _sentences(text: str) -> set[str]:
+    return {" ".join(one.split()) for one in _ENDS.split(text) if one.strip()}

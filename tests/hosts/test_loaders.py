@@ -167,8 +167,11 @@ def test_loaders_text_indexed_again_after_a_change_is_not_mixed(row: Row, tmp_pa
     old, new = path.read_text("utf-8"), path.read_text("utf-8").replace("crates", "big crates")
     chunks = SPLITTERS[row.splitter](load(path))
     path.write_text(new, "utf-8")
-    found = texts_of(row, [*chunks, *SPLITTERS[row.splitter](load(path))])
-    assert all("exact" in compare([old], text) or "exact" in compare([new], text) for text in found)
+    with pipeline(row, ORDERED, [*chunks, *SPLITTERS[row.splitter](load(path))]) as run:
+        found = read(row, run)
+    for text, metadata in found:
+        is_one = "exact" in compare([old], text) or "exact" in compare([new], text)
+        assert is_one or metadata["selfroute"].get("doubtful")
 
 
 @pytest.mark.parametrize("splitter", [MARKDOWN, f"{MARKDOWN}, then {WITH}"])
