@@ -11,7 +11,8 @@ from typing_extensions import Self
 
 from selfroute.documents.pages import Page, page_of
 
-_FILE = ("file_path", "file_name")
+FILE = ("file_path", "file_name")
+"""The keys that name the file of a page."""
 _PAGE = ("page_label", "page")
 _NAMES = (str, int, float)
 
@@ -54,7 +55,7 @@ def name_of(node: BaseNode, source_key: str | None, can_find: Callable[[str, Any
     if source_key is not None and _names(value := metadata.get(source_key)):
         return Name.of(value, source_key)
     if not metadata.keys().isdisjoint(_PAGE) and any(_names(metadata.get(key)) for key in _PAGE):
-        for key in _FILE:
+        for key in FILE:
             value = metadata.get(key)
             if isinstance(value, str) and value and can_find(key, value):
                 return Name.of(value, key)

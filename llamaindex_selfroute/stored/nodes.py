@@ -5,6 +5,7 @@ A bigger node is what an `IndexNode` leads to, or the parent that a node was cut
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -18,6 +19,10 @@ from selfroute.documents.ordering import UnknownOrderError
 from selfroute.documents.pages import Page
 from selfroute.documents.rebuild import RebuiltDocument, rebuild
 from selfroute.documents.versions import one_text
+
+_ROMAN = re.compile("(xc|xl|l?x{0,3})(ix|iv|v?i{0,3})", re.IGNORECASE)
+_VALUES = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
+_FRONT = 1_000  # pages before the first one that has a number
 
 Known: TypeAlias = "Mapping[str, Any] | BaseDocumentStore"
 """Where a retriever looks up bigger nodes: by the ids that `IndexNode`s lead to, or by the ids of parents."""
@@ -141,10 +146,11 @@ def _joined(links: list[Link], *, ordered: bool, by_place: bool, paged: bool) ->
     # Nodes linked only to the one before were cut from other nodes. If these are not named, the offsets are relative.
     nested = any(link.after is None and link.parent is None for way in ways for link in way[:-1])
     have_starts = not nested and all(way[0].start is not None for way in ways)
-    are_numbered = not paged or all(way[0].page_number >= 0 for way in ways)
+    number_of = _number_in_book if not ordered else _number
+    are_numbered = not paged or all(number_of(way[0]) != -1 for way in ways)
 
     def stands_at(way: list[Link]) -> tuple[int, int]:
-        return way[0].page_number if paged else 0, (way[0].start or 0) if have_starts else 0
+        return number_of(way[0]) if paged else 0, (way[0].start or 0) if have_starts else 0
 
     if are_numbered:
         ways.sort(key=stands_at)
@@ -153,6 +159,19 @@ def _joined(links: list[Link], *, ordered: bool, by_place: bool, paged: bool) ->
         raise UnknownOrderError(msg, have_offsets=have_starts)
     more = ways[-1][-1].after is not None
     return rebuild(_placed(ways, nested=nested, paged=paged), doubtful=more)
+
+
+def _number(link: Link) -> int:
+    return link.page_number
+
+
+def _number_in_book(link: Link) -> int:
+    """Return the number of a page, for a store without an order: those in Roman numerals are the first of a book."""
+    roman = _ROMAN.fullmatch(link.page) if isinstance(link.page, str) else None
+    if not (roman and link.page):
+        return link.page_number
+    values = [_VALUES[one] for one in str(link.page).lower()]
+    return sum(-one if one < after else one for one, after in zip(values, [*values[1:], 0], strict=True)) - _FRONT
 
 
 def _are_pages(links: list[Link]) -> bool:

@@ -185,6 +185,15 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
         return name_of(node, self.source_key, self._store.can_find)
 
     @override
+    def _parts_of(
+        self, source: Name, passages: Sequence[NodeWithScore]
+    ) -> Sequence[tuple[Name, Sequence[NodeWithScore]]]:
+        pages: dict[str, list[NodeWithScore]] = {}
+        for passage in passages if source.key and source.key != self.source_key else ():
+            pages.setdefault(passage.node.ref_doc_id or "", []).append(passage)
+        return () if "" in pages else [(Name.of(page), of) for page, of in pages.items()]
+
+    @override
     def _passage_key(self, passage: NodeWithScore) -> Hashable:
         return passage.node.node_id
 

@@ -27,7 +27,7 @@ from typing_extensions import Self, override
 
 from llamaindex_selfroute import internals
 from llamaindex_selfroute.stored.conditions import DOCUMENT, Filters, strict_test_of, test_of, together
-from llamaindex_selfroute.stored.naming import Name
+from llamaindex_selfroute.stored.naming import FILE, Name
 from selfroute.documents.access import StoredChunk
 from selfroute.errors import ConfigurationError
 from selfroute.stores.listing import ByFunction, Wrapped, checked_rows, fetched, same_name, searches_as
@@ -94,6 +94,7 @@ class Docstore(Store):
 
     def __init__(self, index: Any) -> None:
         self._index, self._docstore = index, index.docstore
+        self._by_value: tuple[Any, Mapping[tuple[type, Any], list[str]]] = None, {}
         self._vector_store = getattr(index, "vector_store", None)
 
     @override
@@ -136,13 +137,24 @@ class Docstore(Store):
         if document.key is None:
             info = self._docstore.get_ref_doc_info(document)
             return list(dict.fromkeys(info.node_ids if info else ()))
-        key, infos = document.key, (self._docstore.get_all_ref_doc_info() or {}).values()
-        known = [info for info in infos if key in info.metadata]
-        sure = [id_ for info in known if same_name(info.metadata[key], document.value) for id_ in info.node_ids]
-        named = {id_ for info in known for id_ in info.node_ids}
-        struct = self._index.index_struct  # the others have to be looked at, one by one
-        others = struct.nodes_dict.values() if isinstance(struct, IndexDict) else self._indexed(()) or ()
-        return list(dict.fromkeys([*sure, *(id_ for id_ in others if id_ not in named)]))
+        if document.key in FILE:  # all nodes of a page name its file
+            infos = (self._docstore.get_all_ref_doc_info() or {}).values()
+            named = [info for info in infos if same_name(info.metadata.get(document.key), document.value)]
+            return list(dict.fromkeys(id_ for info in named for id_ in info.node_ids))
+        struct = self._index.index_struct
+        ids = struct.nodes_dict.values() if isinstance(struct, IndexDict) else self._indexed(()) or ()
+        return self._named(document.key, tuple(ids)).get((type(document.value), document.value), [])
+
+    def _named(self, key: str, ids: tuple[str, ...]) -> Mapping[tuple[type, Any], list[str]]:
+        """Return the ids of the nodes of an index by their values under a key; each node is looked at once."""
+        if self._by_value[0] != (key, ids):
+            by_value: dict[tuple[type, Any], list[str]] = {}
+            for id_ in ids:
+                node = self._docstore.get_document(id_, raise_error=False)
+                if node is not None and isinstance(value := node.metadata.get(key), (str, int, float)):
+                    by_value.setdefault((type(value), value), []).append(id_)
+            self._by_value = (key, ids), by_value
+        return self._by_value[1]
 
     def _indexed(self, ids: Iterable[str]) -> frozenset[str] | None:
         """Return ids of nodes that are in the index, including all such ones among `ids`.

@@ -152,6 +152,10 @@ class StoredReader(NamesUncopied, ABC, Generic[Passage, Document]):
         ranks = {place: (rank,) for rank, place in enumerate(sorted({chunk.place for chunk in held}))}
         return [replace(chunk, place=ranks[chunk.place]) for chunk in held]
 
+    def _parts_of(self, source: Any, passages: Sequence[Passage]) -> Sequence[tuple[Any, Sequence[Passage]]]:  # noqa: ARG002
+        """Return the documents that one is made of, and their passages, where nobody knows how to join them."""
+        return ()
+
     def _missing(self, source: Any, *, limited: bool) -> str:
         """Return the message for a document of which the store holds no chunk."""
         visible = " that may be read" if limited else ""
@@ -177,6 +181,11 @@ class StoredReader(NamesUncopied, ABC, Generic[Passage, Document]):
                 document = self._read_one(source, found, access)
             except DocumentNotFoundError as error:  # as when a document was deleted, and a passage of it was not
                 missing.append(error)
+                continue
+            except UnknownOrderError:
+                if not (parts := self._parts_of(source, found)):
+                    raise
+                documents += [self._read_one(part, of, access) for part, of in parts]
                 continue
             documents.append(document)
             if source is not None and access.key is not None and not access.verified:
@@ -298,7 +307,7 @@ class StoredReader(NamesUncopied, ABC, Generic[Passage, Document]):
                 f"the chunks of {source!r} cannot be put in order: the store lists them in no order, and {error}; "
                 f"index the document again: {advice}"
             )
-            raise ConfigurationError(msg) from None
+            raise UnknownOrderError(msg, have_offsets=error.have_offsets) from None
         if not ids:
             raise DocumentNotFoundError(self._missing(source, limited=bool(access.limits)))
         if check:

@@ -161,3 +161,31 @@ def test_fetch_with_pages() -> None:
         )
         assert len(engine.query(ASK).source_nodes) <= name
     assert asked[-1] == "/in/rules.pdf"
+
+
+@pytest.mark.parametrize("labels", [["i", "ii", "iii", "iv", 1, 2, 3, 4, 5], ["Cover", *range(1, 9)]])
+@pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant")
+def test_labels_in_a_store_without_an_order(labels: list[Any]) -> None:
+    """Roman numerals come first in a book; where nobody knows the order, pages are documents, as they were."""
+    qdrant = pytest.importorskip("llama_index.vector_stores.qdrant")
+    client = pytest.importorskip("qdrant_client").QdrantClient(":memory:")
+    store = qdrant.QdrantVectorStore("pages", client=client)
+    index = VectorStoreIndex.from_vector_store(store, embed_model=Words())
+    index.insert_nodes(split(*pages(labels=labels)))
+    found = read(index)
+    client.close()
+    assert found
+    if "i" in labels:
+        assert [source.node.get_content() for source in found] == [whole()]
+    assert all(source.node.get_content() in whole() for source in found)
+
+
+def test_source_key_of_nodes_of_one_document() -> None:
+    """Each node is looked at: a document may hold several that the key names."""
+    nodes = split(Document(text="\n".join(LINE.format(page=1, name="rules", line=line) for line in range(6))))
+    for at, node in enumerate(nodes):
+        node.metadata["part"] = f"part {at % 2}"
+    (source,) = read(simple(nodes), "line 2", source_key="part", similarity_top_k=1, reach=1)
+    wanted = [node.get_content() for node in nodes if node.metadata["part"] == source.node.node_id]
+    assert len(wanted) == len(nodes) // 2
+    assert all(text in source.node.get_content() for text in wanted)
