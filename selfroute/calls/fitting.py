@@ -119,9 +119,13 @@ class Fitting(Generic[Document]):
     def _headings_of(self, passages: Sequence[Document]) -> Sequence[Sequence[str]]:
         """Return the headings that each passage stands under, but for the title of a file; nothing if none has any."""
         if self._headings[0] is not passages:
-            found: Sequence[Sequence[str]] = list(map(self._host.headings_of, passages))
+            host, found = self._host, list(map(self._host.headings_of, passages))
             if any(found):
-                found = without_titles([*found, *map(self._host.headings_of, self._reading.passages)])[: len(found)]
+                of: dict[str, list[Sequence[str]]] = {}  # a document
+                for one in self._reading.passages:
+                    of.setdefault(str(host.source_of(one)), []).append(host.headings_of(one))
+                names = [str(host.source_of(one)) for one in passages]
+                found = [without_titles([own, *of.get(name, ())])[0] for own, name in zip(found, names, strict=True)]
             self._headings = passages, found if any(found) else ()
         return self._headings[1]
 
