@@ -303,10 +303,8 @@ class StoredReader(NamesUncopied, ABC, Generic[Passage, Document]):
             document, fields = self._assemble(read(), [self._retrieved(passage).text for passage in passages])
         except UnknownOrderError as error:
             advice = self.number_advice if error.have_offsets else self.order_advice
-            msg = (
-                f"the chunks of {source!r} cannot be put in order: the store lists them in no order, and {error}; "
-                f"index the document again: {advice}"
-            )
+            why = f"{'' if self._ordered else 'the store lists them in no order, and '}{error}"
+            msg = f"the chunks of {source!r} cannot be put in order: {why}; index the document again: {advice}"
             raise UnknownOrderError(msg, have_offsets=error.have_offsets) from None
         if not ids:
             raise DocumentNotFoundError(self._missing(source, limited=bool(access.limits)))

@@ -87,6 +87,11 @@ def test_chunks_of(case: dict[str, Any]) -> None:
     assert [[chunk.start, [*chunk.place], chunk.page] for chunk in chunks_in(case)] == case["is"]
 
 
+def test_chunks_of_two_dates_are_copies() -> None:
+    assert Chunk("Tea.", 0, version="May", kind="a") == Chunk("Tea.", 0, version="June", kind="b")
+    assert Chunk("Tea.", 0, headings=("May",)) != Chunk("Tea.", 0, headings=("June",))
+
+
 @golden("headings_of")
 def test_headings_of(case: dict[str, Any]) -> None:
     """A title that may be the file's is said to be one."""

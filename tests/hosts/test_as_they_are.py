@@ -13,12 +13,14 @@ from langchain_core.documents import Document
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 from llama_index.core import Document as LlamaIndexDocument
 from llama_index.core.node_parser import TokenTextSplitter
+from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 
 from hosts_documents import HOSTS
 from langchain_stores import a_model
 from loader_rows import Row
 from loaders import ORDERED, pipeline
 from scenarios import FINAL
+from selfroute.errors import ConfigurationError
 
 QUESTION = "How many crates of rope does the crane take, and what does the member pay a year for boat 7 at berth 21?"
 CLAUSES = [
@@ -91,6 +93,24 @@ def test_copies_give_their_places_in_the_draft_to_others(host: str) -> None:
             drafted = [one.node.get_content() for one in response.source_nodes]
             found = response.metadata["retrieved"]
     assert (len(set(drafted)), len(drafted), len(found)) == (5, 5, 20)
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_order_key_that_orders_nothing_is_refused(host: str) -> None:
+    """Whole numbers order, whatever lies between them; anything else is said, and not passed over in silence."""
+    texts_of = [f"Clause {n}. The crane takes {n} crates of rope." for n in range(12)]
+    if host == "langchain":
+        chunks: list[Any] = [Document(text, metadata={"source": "rules"}) for text in texts_of]
+    else:
+        about = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id="rules")}
+        chunks = [TextNode(text=text, relationships=dict(about)) for text in texts_of]
+    for at, one in enumerate(chunks):
+        one.metadata |= {"nth": at * 20_000 + 7, "day": f"2024-01-{at + 1:02}"}
+    mixed = [chunks[at] for at in (11, 3, 0, 7, 1, 2, 4, 5, 6, 8, 9, 10)]
+    with run(host, mixed, order_key="nth") as it:
+        assert texts(host, it) == ["\n".join(texts_of)]
+    with run(host, mixed, order_key="day") as it, pytest.raises(ConfigurationError, match=r"'day'.*order_key"):
+        texts(host, it)
 
 
 def test_sections_begin_with_their_headings() -> None:
