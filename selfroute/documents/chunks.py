@@ -174,7 +174,9 @@ def headings_of(metadata: Mapping[str, Any]) -> tuple[str, ...]:
         if isinstance(value, str) and (value := value.strip()):
             if key == _PATH:  # of LlamaIndex: "/Report/2024/"
                 found += [part for part in value.split("/") if part]
-            elif "\n" not in value:
+            elif "\n" not in value and not (
+                value.isdigit() and key.lower() in ORDER_KEYS
+            ):  # a number, such as a section
                 found.append(value if level > 0 else Title(value))
     return tuple(found)
 

@@ -71,11 +71,11 @@ def one_text(chunks: Sequence[Chunk], found: Sequence[str] = (), *, ordered: boo
 class _Telling:
     def __init__(self, chunks: Sequence[Chunk], *, ordered: bool) -> None:
         columns = list(zip(*(chunk.place for chunk in chunks), strict=False))
-        usable = [at for at, column in enumerate(columns) if orders(column)]
+        usable = [at for at, column in enumerate(columns) if orders(column) and len(set(column)) > 1]
         self._chunks, self._ordered, self._all = chunks, ordered, range(len(chunks))
         self._places = [tuple([chunk.place[at] for at in usable]) for chunk in chunks]
-        if not usable and all(chunk.page is not None for chunk in chunks):
-            seen = {page: number for number, page in enumerate(dict.fromkeys(chunk.page for chunk in chunks))}
+        seen = {page: number for number, page in enumerate(dict.fromkeys(chunk.page for chunk in chunks))}
+        if not usable and None not in seen and len(seen) > 1:
             self._places = [(seen[chunk.page],) for chunk in chunks]
         self._have_starts = all(chunk.start is not None for chunk in chunks)
         if self._have_starts and not ordered and all(chunk.page is None for chunk in chunks):
@@ -189,7 +189,7 @@ class _Telling:
                     last[mine] = at
         texts = [{self._places[at]: self._chunks[at].text for at in run} for run in (one, other)]
         numbered = all(len(held) == len(run) for held, run in zip(texts, (one, other), strict=True))
-        if self._have_starts and not numbered:
+        if self._have_starts and not (numbered and self._paged):
             return False
         shared = texts[0].keys() & texts[1].keys()
         if len(shared) * 2 < min(map(len, texts)):
@@ -260,15 +260,24 @@ class _Telling:
         return self._all if self._ordered else listed
 
     def _completed(self, text: Sequence[int]) -> Sequence[int]:
-        """Return a text with chunks of others that fit to it, where only what had changed was stored again."""
-        if not self._have_starts:
-            return text
+        """Return a text with chunks of others that fit to it, where only what had changed was stored again.
+
+        Whether it lacks its end, or was cut there, nobody knows of one that begins where the others begin; nor whether
+        a page of it is complete that has fewer chunks than another.
+        """
         kept, own = list(text), {self._chunks[at] for at in text}
         others = [at for at in self._all if self._chunks[at] not in own]
-        others.sort(key=self._position)
-        before = self._fitting(others[::-1], kept[0], lambda at, last: self._continue(at, last, gap=ALWAYS))
-        after = self._fitting(others, kept[-1], lambda at, last: self._continue(last, at, gap=ALWAYS)) if before else []
-        return [*before[::-1], *kept, *after]
+        if self._have_starts:
+            others.sort(key=self._position)
+            before = self._fitting(others[::-1], kept[0], lambda at, last: self._continue(at, last, gap=ALWAYS))
+            after = self._fitting(others, kept[-1], lambda at, last: self._continue(last, at, gap=ALWAYS))
+            self._unsure = self._unsure or bool(after and not before)
+            kept = [*before[::-1], *kept, *after]
+        if self._paged or not self._have_starts:
+            ours = Counter(self._places[at] for at in kept)
+            theirs = Counter(self._places[at] for at in {self._chunks[at]: at for at in others}.values())
+            self._unsure = self._unsure or any(count > ours[place] for place, count in theirs.items())
+        return kept
 
     def _fitting(self, others: Sequence[int], last: int, fits: Callable[[int, int], bool]) -> list[int]:
         found: list[int] = []
