@@ -44,6 +44,7 @@ class Link:
         place: Its numbers, as in a `Chunk`.
         file: What its metadata say of the version of its file, as in a `Chunk`.
         headings: As in a `Chunk`.
+        kind: As in a `Chunk`.
     """
 
     id: str
@@ -57,6 +58,7 @@ class Link:
     place: tuple[int, ...] = ()
     file: Hashable | None = None
     headings: tuple[str, ...] = ()
+    kind: Hashable | None = None
 
     @classmethod
     def of(cls, node: BaseNode, parent_start: int | None = None) -> Link:
@@ -81,12 +83,12 @@ class Link:
 
     def with_chunk(self, chunk: Chunk) -> Link:
         """Return it with what the metadata of its node say, as every framework's chunks do."""
-        return replace(self, place=chunk.place, file=chunk.version, headings=chunk.headings)
+        return replace(self, place=chunk.place, file=chunk.version, headings=chunk.headings, kind=chunk.kind)
 
     def chunk(self, *, paged: bool, version: Hashable | None) -> Chunk:
         """Return it as a chunk, with numbers of its own; those of several documents are of different kinds."""
         place = (self.page_number,) if paged and not self.place else self.place
-        kind = self.version and self.version[0]
+        kind = self.version and self.version[0], self.kind
         return Chunk(self.text, self.start, place, self.page, version, self.headings, kind)
 
     @property
