@@ -50,6 +50,13 @@ def texts(host: str, made: Any) -> list[str]:
     return [one.node.get_content() for one in made.query(QUESTION).source_nodes]
 
 
+def skip_where_copies_are_dropped(host: str, made: Any) -> None:
+    """Old versions of LlamaIndex return each text once."""
+    found = [one.node.get_content() for one in made.retrieve(QUESTION)] if host == "llamaindex" else []
+    if found and len(set(found)) == len(found):
+        pytest.skip("this version drops copies by itself")
+
+
 Made = Callable[[str], list[Any]]
 # what is stored, the texts of which one is read, the finding that says so, whether it is a problem, and its words
 STORED: dict[str, tuple[Made, set[str], str, bool, str]] = {
@@ -74,6 +81,8 @@ def test_check_says_what_is_stored(host: str, stored: str) -> None:
     if host == "llamaindex" and stored == "twice":
         chunks = [*chunks[: len(chunks) // 2], *chunks_of(host, OLD, "rules again")]
     with run(host, chunks, reach=5) as it:
+        if stored == "twice":
+            skip_where_copies_are_dropped(host, it)
         found = {one.subject: one for one in it.check(QUESTION)}
         assert (words in found[subject].message, found[subject].ok) == (True, not is_problem), found[subject]
         assert bool(found[subject].advice) == (stored != "once")
@@ -85,6 +94,7 @@ def test_copies_give_their_places_in_the_draft_to_others(host: str) -> None:
     """The five passages of a draft are five texts, and `retrieved` keeps all."""
     chunks = [one for number in range(3) for one in chunks_of(host, OLD, f"rules {number}" if number else "rules")]
     with run(host, chunks, start="rag") as it:
+        skip_where_copies_are_dropped(host, it)
         if host == "langchain":
             result = it.invoke(QUESTION)
             drafted, found = [one.page_content for one in result["context"]], result["retrieved"]
