@@ -74,8 +74,6 @@ class Outcome:
     verdict: str
     said: str = ""
     check: str = ""
-    label: Mapping[str, Any] | None = None
-    text: str = ""
 
     def __str__(self) -> str:
         """Read as in the table."""
@@ -158,7 +156,7 @@ def outcome(row: Row, store: str, folder: Path) -> Outcome:
     gaps = "said (gaps)" if any(label["gaps"] for label in labels) else ""
     doubts = "said (doubtful)" if any(label.get("doubtful") for label in labels) else gaps
     text = "\n\n".join(text for text, _ in found)
-    return Outcome(compare(texts, text), doubts, check, labels[0], text)
+    return Outcome(compare(texts, text), doubts, check)
 
 
 def read(row: Row, run: Any) -> list[tuple[str, Mapping[str, Any]]]:

@@ -157,7 +157,7 @@ class LlamaIndexHost(Host[NodeWithScore]):
             **self.words,
             **self.settings.words,
             "context_str": sendable(text),
-            "query_str": sendable(self.question),
+            "query_str": self.question,
         }
         schema = length_of(self.settings.form_of(step), pydantic) if self.settings.structured else 0
         value = internals.formatted(self.parts.models[step], self.parts.prompts[step], words)

@@ -36,6 +36,14 @@ class Name(str):
         name.key, name.value = key, value
         return name
 
+    def __eq__(self, other: object) -> bool:
+        """Return whether another name is that of the same document: 7 and "7" name two, and so do two keys."""
+        if not isinstance(other, Name):
+            return str.__eq__(self, other) if isinstance(other, str) else NotImplemented
+        return (self.key, type(self.value), self.value) == (other.key, type(other.value), other.value)
+
+    __hash__ = str.__hash__
+
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self).of, (self.value, self.key)
 
@@ -54,7 +62,7 @@ def name_of(node: BaseNode, source_key: str | None, can_find: Callable[[str, Any
     metadata = node.metadata
     if source_key is not None and _names(value := metadata.get(source_key)):
         return Name.of(value, source_key)
-    if not metadata.keys().isdisjoint(_PAGE) and any(_names(metadata.get(key)) for key in _PAGE):
+    if any(key in metadata and _names(metadata[key]) for key in _PAGE):
         for key in FILE:
             value = metadata.get(key)
             if isinstance(value, str) and value and can_find(key, value):

@@ -85,11 +85,22 @@ class Link:
         """Return it with what the metadata of its node say, as every framework's chunks do."""
         return replace(self, place=chunk.place, file=chunk.version, headings=chunk.headings, kind=chunk.kind)
 
-    def chunk(self, *, paged: bool, version: Hashable | None) -> Chunk:
+    def chunk(self, *, paged: bool, ordered: bool, version: Hashable | None) -> Chunk:
         """Return it as a chunk, with numbers of its own; those of several documents are of different kinds."""
-        place = (self.page_number,) if paged and not self.place else self.place
+        place = (self.number_of_page(ordered=ordered), *self.place) if paged else self.place
         kind = self.version and self.version[0], self.kind
         return Chunk(self.text, self.start, place, self.page, version, self.headings, kind)
+
+    def number_of_page(self, *, ordered: bool) -> int:
+        """Return the number of its page; -1 if that is not known.
+
+        Without an order of the store, Roman numerals number the first pages of a book, and are less than -1.
+        """
+        roman = _ROMAN.fullmatch(self.page) if isinstance(self.page, str) and not ordered else None
+        if not (roman and self.page):
+            return self.page_number
+        values = [_VALUES[one] for one in str(self.page).lower()]
+        return sum(-one if one < after else one for one, after in zip(values, [*values[1:], 0], strict=True)) - _FRONT
 
     @property
     def page_number(self) -> int:
@@ -129,7 +140,9 @@ def put_together(
     paged = _are_pages(links)
     one_document = len({link.version and link.version[0] for link in links}) == 1
     versions = [link.version if one_document and not paged else link.file for link in links]
-    chunks = [link.chunk(paged=paged, version=version) for link, version in zip(links, versions, strict=True)]
+    chunks = [
+        link.chunk(paged=paged, ordered=ordered, version=version) for link, version in zip(links, versions, strict=True)
+    ]
     told = one_text(chunks, found, ordered=ordered)
     links = [links[at] for at in told.kept]
     document = _joined(links, ordered=ordered or told.doubtful, by_place=by_place, paged=paged)
@@ -138,7 +151,7 @@ def put_together(
 
 def _joined(links: list[Link], *, ordered: bool, by_place: bool, paged: bool) -> RebuiltDocument:
     if by_place or all(link.before is None and link.after is None for link in links):
-        chunks = [link.chunk(paged=paged, version=None) for link in links]
+        chunks = [link.chunk(paged=paged, ordered=ordered, version=None) for link in links]
         versions = {(link.page if paged else None, *link.version) for link in links if link.version}
         doubtful = len(versions) > len({(page, document) for page, document, _ in versions})
         links.clear()
@@ -148,11 +161,10 @@ def _joined(links: list[Link], *, ordered: bool, by_place: bool, paged: bool) ->
     # Nodes linked only to the one before were cut from other nodes. If these are not named, the offsets are relative.
     nested = any(link.after is None and link.parent is None for way in ways for link in way[:-1])
     have_starts = not nested and all(way[0].start is not None for way in ways)
-    number_of = _number_in_book if not ordered else _number
-    are_numbered = not paged or all(number_of(way[0]) != -1 for way in ways)
+    are_numbered = not paged or all(way[0].number_of_page(ordered=ordered) != -1 for way in ways)
 
     def stands_at(way: list[Link]) -> tuple[int, int]:
-        return number_of(way[0]) if paged else 0, (way[0].start or 0) if have_starts else 0
+        return way[0].number_of_page(ordered=ordered) if paged else 0, (way[0].start or 0) if have_starts else 0
 
     if are_numbered:
         ways.sort(key=stands_at)
@@ -161,19 +173,6 @@ def _joined(links: list[Link], *, ordered: bool, by_place: bool, paged: bool) ->
         raise UnknownOrderError(msg, have_offsets=have_starts)
     more = ways[-1][-1].after is not None
     return rebuild(_placed(ways, nested=nested, paged=paged), doubtful=more)
-
-
-def _number(link: Link) -> int:
-    return link.page_number
-
-
-def _number_in_book(link: Link) -> int:
-    """Return the number of a page, for a store without an order: those in Roman numerals are the first of a book."""
-    roman = _ROMAN.fullmatch(link.page) if isinstance(link.page, str) else None
-    if not (roman and link.page):
-        return link.page_number
-    values = [_VALUES[one] for one in str(link.page).lower()]
-    return sum(-one if one < after else one for one, after in zip(values, [*values[1:], 0], strict=True)) - _FRONT
 
 
 def _are_pages(links: list[Link]) -> bool:

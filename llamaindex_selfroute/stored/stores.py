@@ -94,7 +94,7 @@ class Docstore(Store):
 
     def __init__(self, index: Any) -> None:
         self._index, self._docstore = index, index.docstore
-        self._by_value: tuple[Any, Mapping[tuple[type, Any], list[str]]] = None, {}
+        self._known: dict[str, tuple[tuple[str, ...], Mapping[tuple[type, Any], Iterable[str]]]] = {}
         self._vector_store = getattr(index, "vector_store", None)
 
     @override
@@ -137,24 +137,28 @@ class Docstore(Store):
         if document.key is None:
             info = self._docstore.get_ref_doc_info(document)
             return list(dict.fromkeys(info.node_ids if info else ()))
-        if document.key in FILE:  # all nodes of a page name its file
-            infos = (self._docstore.get_all_ref_doc_info() or {}).values()
-            named = [info for info in infos if same_name(info.metadata.get(document.key), document.value)]
-            return list(dict.fromkeys(id_ for info in named for id_ in info.node_ids))
-        struct = self._index.index_struct
-        ids = struct.nodes_dict.values() if isinstance(struct, IndexDict) else self._indexed(()) or ()
-        return self._named(document.key, tuple(ids)).get((type(document.value), document.value), [])
+        return list(self._by_value(document.key).get((type(document.value), document.value), ()))
 
-    def _named(self, key: str, ids: tuple[str, ...]) -> Mapping[tuple[type, Any], list[str]]:
-        """Return the ids of the nodes of an index by their values under a key; each node is looked at once."""
-        if self._by_value[0] != (key, ids):
-            by_value: dict[tuple[type, Any], list[str]] = {}
-            for id_ in ids:
-                node = self._docstore.get_document(id_, raise_error=False)
-                if node is not None and isinstance(value := node.metadata.get(key), (str, int, float)):
-                    by_value.setdefault((type(value), value), []).append(id_)
-            self._by_value = (key, ids), by_value
-        return self._by_value[1]
+    def _by_value(self, key: str) -> Mapping[tuple[type, Any], Iterable[str]]:
+        """Return the ids of the nodes of the index by their values under a key, until others are in the index."""
+        struct = self._index.index_struct
+        ids = tuple(struct.nodes_dict.values() if isinstance(struct, IndexDict) else self._indexed(()) or ())
+        if self._known.get(key, (None,))[0] != ids:
+            by_value: dict[tuple[type, Any], dict[str, None]] = {}
+            for metadata, some in self._about_files() if key in FILE else self._about_nodes(ids):
+                if isinstance(value := metadata.get(key), (str, int, float)):
+                    by_value.setdefault((type(value), value), {}).update(dict.fromkeys(some))
+            self._known[key] = ids, by_value
+        return self._known[key][1]
+
+    def _about_files(self) -> Iterator[tuple[Mapping[str, Any], Iterable[str]]]:
+        """Yield what is known of each document, such as a page, and its nodes: this need not read any node."""
+        for info in (self._docstore.get_all_ref_doc_info() or {}).values():
+            yield info.metadata, info.node_ids
+
+    def _about_nodes(self, ids: Iterable[str]) -> Iterator[tuple[Mapping[str, Any], Iterable[str]]]:
+        nodes = (self._docstore.get_document(id_, raise_error=False) for id_ in ids)
+        yield from ((node.metadata, [node.node_id]) for node in nodes if node is not None)
 
     def _indexed(self, ids: Iterable[str]) -> frozenset[str] | None:
         """Return ids of nodes that are in the index, including all such ones among `ids`.

@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 
 from selfroute.documents.chunks import differing_keys, is_same_value, without_keys
 from selfroute.documents.label import KEY
-from selfroute.documents.window import stands_in
 from selfroute.errors import ConfigurationError
 
 Document = TypeVar("Document")
@@ -258,7 +257,7 @@ class VisibilityCheck:
         found = [
             passage
             for passage in self._passages
-            if passage.ids & ids or (not (passage.ids and match_ids) and stands_in(passage.text, text))
+            if passage.ids & ids or (not (passage.ids and match_ids) and passage.text.strip() in text)
         ]
         if not found or (self._ignore_metadata and len(found) < len(self._passages)):
             msg = (

@@ -10,17 +10,16 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any, TypeVar
 
-from selfroute.documents.pages import Page, page_of
+from selfroute.documents.pages import PAGE_KEYS, Page, page_of
 
-_PAGES = "page page_number page_num page_no page_label"
 _CHUNKS = "chunk chunk_index chunk_idx chunk_number chunk_num chunk_no chunk_id split_id"
 _ORDER = (
-    f"{_PAGES} slide sheet section paragraph block row line seq_num seq sequence order index position part part_number "
-    f"number {_CHUNKS} start start_char start_char_idx char_start start_offset offset split_idx_start"
+    f"{' '.join(PAGE_KEYS)} slide sheet section paragraph block row line seq_num seq sequence order index position "
+    f"part part_number number {_CHUNKS} start start_char start_char_idx char_start start_offset offset split_idx_start"
 )
 ORDER_KEYS = {name.replace("_", ""): rank for rank, name in enumerate(_ORDER.split())}
 """The keys under which loaders and splitters number pages and chunks, without `_` and capitals, the coarsest first."""
-PLACE_KEYS = frozenset({*_PAGES.split(), "chunk", "chunk_index"})
+PLACE_KEYS = frozenset({*PAGE_KEYS, "chunk", "chunk_index"})
 """The keys that only say where in its document a chunk stands. Filters are assumed not to use them."""
 
 _VERSIONS = frozenset(
@@ -119,12 +118,17 @@ class Chunk:
     kind: Hashable | None = field(default=None, compare=False)
 
 
+def rises(one: Chunk, other: Chunk) -> bool:
+    """Return whether the offset of a chunk is past that of one before it."""
+    return one.start is not None and other.start is not None and one.start < other.start
+
+
 def chunks_of(
     rows: Iterable[tuple[str, Mapping[str, Any]]], *, start_key: str, order_key: str | None = None
 ) -> Iterator[Chunk]:
     """Yield chunks made from texts and their metadata.
 
-    The rows are consumed one at a time and not stored. The first row decides which of `ORDER_KEYS` number the chunks.
+    The first row decides which of `ORDER_KEYS` number the chunks.
 
     Args:
         rows: The text and metadata of each chunk.

@@ -6,10 +6,10 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from operator import and_, eq, itemgetter
 
-from selfroute.documents.chunks import Chunk, Title
+from selfroute.documents.chunks import Chunk, Title, rises
 
 _KNOWN_BY = 60  # characters of a chunk, by which it is found again
 _MARKS = "#*_= \t"
@@ -53,6 +53,8 @@ def with_headings(chunks: Sequence[Chunk]) -> list[Chunk]:
         shift = shift if chunk.start is not None and chunk.start > last else 0
         start, last = chunk.start, -1 if chunk.start is None else chunk.start
         shared = sum(accumulate(map(eq, above, chunk.headings), and_))
+        if shared < len(above):  # another part begins, which may have headings of the same name
+            standing.clear()
         text = headed(chunk.text, chunk.headings, above=shared, standing=standing) if chunk.text else ""
         found.append(replace(chunk, text=text, start=None if start is None else start + shift))
         shift += len(text) - len(chunk.text)
@@ -64,6 +66,13 @@ def with_headings(chunks: Sequence[Chunk]) -> list[Chunk]:
 
 def _without_code(text: str) -> str:
     return "".join(text.split("```")[::2])
+
+
+def go_on_across(chunks: Sequence[Chunk]) -> bool:
+    """Return whether chunks overlap across headings: then no splitter cut there, and the headings are in the text."""
+    pairs = ((one, other) for one, other in pairwise(chunks) if one.headings != other.headings)
+    ends = ((one.text[(other.start or 0) - (one.start or 0) :], other) for one, other in pairs if rises(one, other))
+    return any(end and other.text.startswith(end) for end, other in ends)
 
 
 def headings_in(text: str, chunks: Sequence[Chunk]) -> tuple[HeadingStart, ...]:

@@ -176,5 +176,5 @@ def split_by_page(chunks: Sequence[Chunk]) -> list[list[Chunk]]:
             return []
         pages.setdefault(chunk.page, []).append(chunk)
     tops = [min(chunk.start or 0 for chunk in page) for page in pages.values()]
-    begin_anew = any(right <= left for left, right in pairwise(tops)) or all(top <= ALWAYS for top in tops)
-    return list(pages.values()) if begin_anew and len(pages) > 1 else []
+    is_anew = any(right <= left for left, right in pairwise(tops)) or all(top <= ALWAYS for top in tops)
+    return list(pages.values()) if is_anew and len(pages) > 1 else []

@@ -36,13 +36,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Literal, NamedTuple
 
 from selfroute.documents.chunks import Chunk
-from selfroute.documents.headings import HeadingStart, headings_in, with_headings, without_titles
+from selfroute.documents.headings import HeadingStart, go_on_across, headings_in, with_headings, without_titles
 from selfroute.documents.label import Label
 from selfroute.documents.offsets import ALWAYS, Gap, OffsetJoin, contradict, fits_further_on
-from selfroute.documents.ordering import UnknownOrderError, deduplicate, fixed_order, sort_by_place, split_by_page
+from selfroute.documents.ordering import (
+    UnknownOrderError,
+    deduplicate,
+    fixed_order,
+    sort_by_place,
+    split_by_page,
+)
 from selfroute.documents.pages import Pages, PageStart
 from selfroute.documents.versions import one_text
 from selfroute.documents.window import ENDS_OF_CONTEXTS
@@ -98,18 +105,18 @@ def rebuild_found(chunks: Sequence[Chunk], found: Sequence[str], *, ordered: boo
     Raises:
         UnknownOrderError: As in `rebuild`.
     """
-    if bare := _without_contexts(chunks, ordered=ordered):
+    if bare := _without_contexts(chunks, found, ordered=ordered):
         return bare
     told = one_text(chunks, found, ordered=ordered)
     document = rebuild([chunks[at] for at in told.kept], ordered=ordered or told.doubtful)
     return replace(document, texts=told.texts, doubtful=told.doubtful)
 
 
-def _without_contexts(chunks: Sequence[Chunk], *, ordered: bool) -> RebuiltDocument | None:
+def _without_contexts(chunks: Sequence[Chunk], found: Sequence[str], *, ordered: bool) -> RebuiltDocument | None:
     """Rebuild a document without the sentences on its context that a model wrote before each chunk; None without any.
 
-    Contextual retrieval puts them into a paragraph, a line or a sentence of their own. Whether that is what the chunks
-    begin with shows once the rest of each is joined.
+    Contextual retrieval puts them into a paragraph, a line or a sentence of their own. That this is what the chunks
+    begin with shows if the rest of each, or of those of one version, joins without a hole.
     """
     if len(chunks) < 3 or any(chunk.start is None for chunk in chunks) or not contradict(chunks):  # noqa: PLR2004
         return None
@@ -117,10 +124,13 @@ def _without_contexts(chunks: Sequence[Chunk], *, ordered: bool) -> RebuiltDocum
         bodies = [chunk.text.partition(end)[2].strip() for chunk in chunks]
         if not all(bodies):
             continue
-        bare = [replace(chunk, text=body) for chunk, body in zip(chunks, bodies, strict=True)]
-        join = OffsetJoin.of(sorted((replace(chunk, place=()) for chunk in bare), key=lambda chunk: chunk.start or 0))
-        if join and not join.gaps:
-            return rebuild(bare, ordered=ordered)
+        bare = [replace(chunk, text=body, place=()) for chunk, body in zip(chunks, bodies, strict=True)]
+        told = one_text(bare, found, ordered=ordered)
+        kept = sorted(dict.fromkeys(bare[at] for at in told.kept), key=lambda chunk: chunk.start or 0)
+        ends = accumulate(((chunk.start or 0) + len(chunk.text) for chunk in kept), max)
+        has_hole = any((chunk.start or 0) - end > ALWAYS for end, chunk in zip(ends, kept[1:], strict=False))
+        if not (has_hole or contradict(kept) or told.doubtful):
+            return replace(rebuild(kept), texts=told.texts)
     return None
 
 
@@ -158,16 +168,17 @@ def rebuild(chunks: Iterable[Chunk], *, doubtful: bool = False, ordered: bool = 
     listed, certain = sort_by_place(distinct, ordered=ordered), certain and not doubtful
     distinct.clear()
     if any(headings := without_titles([chunk.headings for chunk in listed]) if listed else []):
-        listed = [replace(chunk, headings=each) for chunk, each in zip(listed, headings, strict=True)]
-        return _headed(listed, certain=certain, copies=copies, ordered=ordered)
+        headed = [replace(chunk, headings=each) for chunk, each in zip(listed, headings, strict=True)]
+        begin_anew = len({chunk.start for chunk in headed}) < len(headed)
+        if not headed[0].place and not (ordered and begin_anew):
+            headed.sort(key=lambda chunk: -1 if chunk.start is None else chunk.start)
+        if begin_anew or not go_on_across(headed):
+            return _headed(headed, certain=certain, copies=copies, ordered=ordered)
     return _joined(listed, certain=certain, copies=copies, ordered=ordered)
 
 
 def _headed(listed: list[Chunk], *, certain: bool, copies: Sequence[Chunk], ordered: bool) -> RebuiltDocument:
     """Join chunks with the headings that they stand under."""
-    starts = [-1 if chunk.start is None else chunk.start for chunk in listed]
-    if not ordered and not listed[0].place:
-        listed = [listed[at] for at in sorted(range(len(listed)), key=starts.__getitem__)]
     chunks = with_headings(listed)
     document = _joined(list(chunks), certain=certain, copies=copies, ordered=ordered)
     return replace(document, headings=headings_in(document.text, chunks))

@@ -7,6 +7,7 @@ read, what to check and what to cache is decided here.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from copy import copy
@@ -176,7 +177,9 @@ class StoredReader(NamesUncopied, ABC, Generic[Passage, Document]):
         groups = self._grouped(passages)
         self._check_names(groups, access)
         documents, missing = list[Document](), list[DocumentNotFoundError]()
-        for source, found in groups:
+        left: deque[tuple[Any, Sequence[Passage]]] = deque(groups)
+        while left:
+            source, found = left.popleft()
             try:
                 document = self._read_one(source, found, access)
             except DocumentNotFoundError as error:  # as when a document was deleted, and a passage of it was not
@@ -185,7 +188,7 @@ class StoredReader(NamesUncopied, ABC, Generic[Passage, Document]):
             except UnknownOrderError:
                 if not (parts := self._parts_of(source, found)):
                     raise
-                documents += [self._read_one(part, of, access) for part, of in parts]
+                left.extendleft(reversed(parts))
                 continue
             documents.append(document)
             if source is not None and access.key is not None and not access.verified:
@@ -218,7 +221,7 @@ class StoredReader(NamesUncopied, ABC, Generic[Passage, Document]):
         groups: dict[Any, tuple[Any, list[Passage]]] = {}
         for passage in passages:
             source = self._source_of(passage)
-            key = (self._passage_key(passage),) if source is None else source
+            key = (self._passage_key(passage),) if source is None else (type(source), source)
             groups.setdefault(key, (source, []))[1].append(passage)
         return list(groups.values())
 
@@ -374,4 +377,4 @@ class ScopedDocuments(Generic[Passage, Document]):
 
     def names(self, passages: Sequence[Passage]) -> list[Hashable | None]:
         """Return the name of each passage's document, None for a passage that names none."""
-        return [self._stored._source_of(passage) for passage in passages]  # noqa: SLF001
+        return list(map(self.name, passages))

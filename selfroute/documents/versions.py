@@ -13,7 +13,6 @@ one of them. What may be of several texts is kept, and said.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
@@ -24,12 +23,12 @@ from typing import NamedTuple
 from selfroute.documents.chunks import Chunk
 from selfroute.documents.offsets import ALWAYS
 from selfroute.documents.ordering import fixed_order, orders
+from selfroute.languages.sentences import sentence_spans
 
-_MOST = 4  # versions under one name; more texts are parts of one
+_MOST = 4  # texts that are somewhat alike; more of them are forms, or parts of one
 _RUN = 3  # chunks, at least, of each of two files with one name
 _PASSES = 32
 _HEAD, _LEAST = 40, 9  # characters of the first chunk, by which a pass without offsets or numbers begins
-_ENDS = re.compile("(?<=[.!?])\\s+|(?<=[\u3002\uff01\uff1f])|\n")  # of sentences and lines
 _OFTEN = 3
 _CLEAR = 0.7  # of the passages, by their ranks, are of the file that was found, of two with one name
 _MOST_OF = 0.8  # as long as each other are the passes of a text that was cut twice, at least
@@ -49,10 +48,6 @@ class Told(NamedTuple):
     kept: Sequence[int]
     texts: int = 1
     doubtful: bool = False
-
-
-class _Text(list[int]):
-    """The numbers of the chunks of a text, or of a pass."""
 
 
 def one_text(chunks: Sequence[Chunk], found: Sequence[str] = (), *, ordered: bool = True) -> Told:
@@ -94,21 +89,21 @@ class _Telling:
         passes = self._by_version() or (list(self._passes()) if self._ordered else self._layers())
         if not 1 < len(passes) <= _PASSES:
             return Told(self._all)
-        texts: list[list[_Text]] = []  # each in passes
+        texts: list[list[list[int]]] = []  # each in passes
         for one in passes:
             home = next((text for text in texts if not any(self._disagree(one, other) for other in text)), None)
             texts.append([one]) if home is None else home.append(one)
         if len(texts) == 1:
             return Told(self._cut_once(texts[0]))
-        return self._chosen([_Text(at for one in text for at in one) for text in texts], found)
+        return self._chosen([[at for one in text for at in one] for text in texts], found)
 
-    def _by_version(self) -> list[_Text]:
+    def _by_version(self) -> list[list[int]]:
         """Return the chunks by what their metadata say of their versions, if those contradict each other."""
-        versions: dict[object, _Text] = {}
+        versions: dict[object, list[int]] = {}
         for at, chunk in enumerate(self._chunks):
             if chunk.version is None:
                 return []
-            versions.setdefault(chunk.version, _Text()).append(at)
+            versions.setdefault(chunk.version, []).append(at)
         found = list(versions.values())
         for one in found if not self._ordered else ():
             one.sort(key=self._position)
@@ -116,8 +111,8 @@ class _Telling:
             return []
         return found
 
-    def _passes(self) -> Iterator[_Text]:
-        one, first = _Text([0]), self._chunks[0].text[:_HEAD]
+    def _passes(self) -> Iterator[list[int]]:
+        one, first = [0], self._chunks[0].text[:_HEAD]
         for before, at in pairwise(self._all):
             if self._by_head:
                 begins = len(first) >= _LEAST and self._chunks[at].text.startswith(first)
@@ -128,22 +123,22 @@ class _Telling:
                 begins = not self._places[at] and (falls or self._contradict(before, at))
             if begins:
                 yield one
-                one = _Text()
+                one = []
             one.append(at)
         yield one
 
-    def _layers(self) -> list[_Text]:
+    def _layers(self) -> list[list[int]]:
         """Return what continues each other, in a store without an order, if not all chunks do."""
         if not self._have_starts or all(self._continue(*pair, gap=None) for pair in pairwise(self._listed)):
             return []
-        layers: list[_Text] = []
+        layers: list[list[int]] = []
         self._unsure = bool(self._places[0])
         times = Counter(self._chunks)
         for at in self._listed:
             fits = [one for one in layers if self._continue(one[-1], at, gap=ALWAYS)]
             fits = [one for one in fits if self._chunks[one[-1]] != self._chunks[at]] or fits  # copies are of two texts
             if not fits:
-                layers.append(_Text([at]))
+                layers.append([at])
                 if len(layers) > _PASSES:
                     return []
                 continue
@@ -152,11 +147,12 @@ class _Telling:
             fits[keys.index(min(keys))].append(at)
         return layers
 
-    def _fit(self, layer: Sequence[int], at: int) -> tuple[bool, int]:
-        """Return a key for how well a chunk follows a layer: on its page, with an overlap as the last two have it."""
+    def _fit(self, layer: Sequence[int], at: int) -> tuple[bool, bool, int]:
+        """Return a key for how well a chunk follows: on its page, below its headings, with the usual overlap."""
         last = layer[-1]
         usual = self._end(layer[-2]) - self._start(last) if len(layer) > 1 else 0
-        return self._places[last] != self._places[at], abs(self._end(last) - self._start(at) - usual)
+        others = self._chunks[last].headings != self._chunks[at].headings
+        return self._places[last] != self._places[at], others, abs(self._end(last) - self._start(at) - usual)
 
     def _continue(self, one: int, other: int, *, gap: int | None) -> bool:
         """Return whether a chunk may follow another one in the same text; `gap` is how much may be missing between."""
@@ -198,7 +194,7 @@ class _Telling:
             return any(texts[0][place] != texts[1][place] for place in shared)
         return {self._chunks[at].text for at in one} != {self._chunks[at].text for at in other}
 
-    def _cut_once(self, passes: Sequence[_Text]) -> Sequence[int]:
+    def _cut_once(self, passes: Sequence[list[int]]) -> Sequence[int]:
         """Return the last pass that holds all of a text, if several passes do; all of them if they hold parts of it."""
         if _are_parts([{self._chunks[at].headings for at in one} for one in passes]):
             return self._all
@@ -215,14 +211,16 @@ class _Telling:
         whole = [one for one in whole if all(self._continue(*pair, gap=ALWAYS) for pair in pairwise(one))]
         return whole[-1] if whole else self._all
 
-    def _chosen(self, texts: Sequence[_Text], found: Sequence[str]) -> Told:
+    def _chosen(self, texts: Sequence[list[int]], found: Sequence[str]) -> Told:
         """Return the text that was found; all of them where they are parts of one, or cannot be told apart."""
         parts = _are_parts([{self._chunks[at].headings for at in one} for one in texts])
         likeness = 0.0 if parts else min(self._likeness(*pair) for pair in pairwise(texts))
         if (len(self._all) - len(set(self._chunks))) * _OFTEN >= len(self._all):  # much was stored again as it was
             likeness = 1.0
-        if len(texts) > _MOST or likeness < _ALIKE:
-            return self._other_files(texts, found) if likeness < _ALIKE and not parts else Told(self._all)
+        if likeness < _ALIKE:
+            return Told(self._all) if parts else self._other_files(texts, found)
+        if likeness < _SAME and len(texts) > _MOST:
+            return Told(self._all)
         best = self._best(texts, found)
         kept = self._completed(texts[best])
         is_one_of_few = len(kept) > 1 or bool(self._places[0])
@@ -232,7 +230,7 @@ class _Telling:
             return Told(self._all_of(texts), len(texts), doubtful=True)
         return Told(kept, len(texts))
 
-    def _other_files(self, texts: Sequence[_Text], found: Sequence[str]) -> Told:
+    def _other_files(self, texts: Sequence[list[int]], found: Sequence[str]) -> Told:
         """Return the one of two files with one name that was found; parts of one text may look like these."""
         kinds = [{self._chunks[at].kind for at in one} for one in texts]
         if len(texts) > 2 or self._by_head or kinds[0] != kinds[1] or min(map(len, texts)) < _RUN:  # noqa: PLR2004
@@ -242,18 +240,18 @@ class _Telling:
             return Told(self._all_of(texts), len(texts), doubtful=any(hits))
         return Told(texts[hits.index(max(hits))], len(texts))
 
-    def _best(self, texts: Sequence[_Text], found: Sequence[str]) -> int:
+    def _best(self, texts: Sequence[list[int]], found: Sequence[str]) -> int:
         hits = self._hits(texts, found)
         return max(range(len(texts)), key=lambda number: (hits[number], number))
 
-    def _hits(self, texts: Sequence[_Text], found: Sequence[str]) -> list[float]:
+    def _hits(self, texts: Sequence[list[int]], found: Sequence[str]) -> list[float]:
         """Return how much of what was retrieved is of each text: the best passages count most."""
         return [
             sum(max(self._holds(at, text) for at in one) / (1 + rank) for rank, text in enumerate(found))
             for one in texts
         ]
 
-    def _all_of(self, texts: Sequence[_Text]) -> Sequence[int]:
+    def _all_of(self, texts: Sequence[list[int]]) -> Sequence[int]:
         """Return all chunks in the order of the store; if it has none, page by page and text by text."""
         numbers = {at: number for number, one in enumerate(texts) for at in one}
         listed = sorted(self._all, key=lambda at: (self._places[at], numbers[at], self._start(at)))
@@ -339,4 +337,4 @@ def _are_parts(headings: Sequence[AbstractSet[tuple[str, ...]]]) -> bool:
 
 
 def _sentences(text: str) -> set[str]:
-    return {" ".join(one.split()) for one in _ENDS.split(text) if one.strip()}
+    return {" ".join(text[start:end].split()) for start, end in sentence_spans(text)}

@@ -125,8 +125,6 @@ LINES = [f"Part {number} of the notes says nothing of week {number}." for number
 @pytest.mark.parametrize("kind", [int, float, str])
 def test_usual_names_of_numbers_put_chunks_in_order(name: str, step: int, kind: Any) -> None:
     rows = [(text, {"source": "notes", name: kind(step * number)}) for number, text in enumerate(LINES)]
-    if kind is float:
-        rows = [(text, {**about, name: float(about[name])}) for text, about in rows]
     found = rebuild(chunks_of(reversed(rows), start_key="start_index"), ordered=False)
     assert found.text.splitlines() == LINES
     assert found.gaps == ()

@@ -76,9 +76,7 @@ def wanted(row: Row, store: str) -> set[str]:
     )
     if store == UNORDERED and (has_no_order or row.splitter == LEAVES):
         return {REFUSED}
-    if store == UNORDERED and OVERLAP in row.splitter:
-        return EXACT | {REFUSED}
-    return EXACT | {MARKS} if row.splitter in MOVED else EXACT
+    return EXACT
 
 
 def cases() -> list[Any]:

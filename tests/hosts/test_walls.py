@@ -320,6 +320,14 @@ async def test_a_passage_without_text_vouches_for_nothing(kind: str, text: str, 
     await refuses(home.pipeline(home.returning(blank)), mode, "cannot verify")
 
 
+@everywhere
+@pytest.mark.parametrize("text", ["Forged.\n\n* * * * * * * *", "x\n----------------", "Forged. Paragraph"])
+async def test_a_passage_that_begins_elsewhere_vouches_for_nothing(kind: str, text: str, mode: str) -> None:
+    home = house(kind, of(OTHER))
+    passage = home.passage(Piece(text, about={"tenant": OTHER}))
+    await refuses(home.pipeline(home.returning([passage])), mode, "does not hold")
+
+
 # Originals
 
 
