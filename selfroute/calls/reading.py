@@ -150,10 +150,11 @@ class Reading(Generic[Document]):
     @staticmethod
     def _each_once(given: Sequence[Document], text_of: Callable[[Document], Any]) -> Sequence[Document]:
         """Return passages or documents without those that repeat the text of one before, as of a file indexed twice."""
-        first = dict[Any, Document]()
-        for one in given:
-            first.setdefault(text_of(one), one)
-        return given if len(first) == len(given) else list(first.values())
+        texts = list(map(text_of, given))
+        if len(set(texts)) == len(texts):
+            return given
+        first = dict(zip(reversed(texts), range(len(texts) - 1, -1, -1), strict=True))
+        return [one for at, one in enumerate(given) if first[texts[at]] == at]
 
     def length(self, documents: Sequence[Document]) -> int:
         """Return the length of passages or documents, in characters."""
