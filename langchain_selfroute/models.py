@@ -26,15 +26,15 @@ from typing_extensions import override
 from langchain_selfroute import internals
 from langchain_selfroute.convert import config_within, is_too_long, text_of
 from langchain_selfroute.internals import chosen_model, tracing_params
-from selfroute.answerability.ending import Ending, reason_in, refusal_in
+from selfroute.answerability.ending import Ending, reason_in, reason_of, refusal_in, was_refused
 from selfroute.calls.memory import Said
 from selfroute.usage.account import Tally
 from selfroute.usage.addresses import address_of
-from selfroute.usage.counts import StepUsage, as_count
+from selfroute.usage.counts import StepUsage, as_count, written_of
 from selfroute.usage.prices import PricedModel
 
-# OpenAI's client raises these for structured replies that ended early.
-_ENDING_ERRORS = {"LengthFinishReasonError": "length", "ContentFilterFinishReasonError": "content_filter"}
+_ANSWER = "final_answer"  # the phase of the message that is the answer, in OpenAI's responses
+_TIERS = ("", "flex_", "priority_")
 _NO_USAGE = (
     "%s reported no token counts for a streamed reply, so they are estimated; use %s(stream_usage=True) to have them "
     "reported, which is not the default if a base_url is set"
@@ -47,15 +47,17 @@ class MessageTally(Tally):
 
     Attributes:
         about: The messages' metadata, merged; a later value replaces an earlier one.
+        phases: The phases of the blocks of text, by their index.
         calls_tool: Whether a message without text calls a tool.
         refusal: The text of a refusal that the provider sends beside the reply.
     """
 
-    __slots__ = ("about", "calls_tool", "refusal")
+    __slots__ = ("about", "calls_tool", "phases", "refusal")
 
     def __init__(self, *, whole: bool) -> None:
         super().__init__(whole=whole)
         self.about: dict[str, Any] = {}
+        self.phases: dict[Any, str] = {}
         self.calls_tool = False
         self.refusal = ""
 
@@ -74,8 +76,24 @@ class MessageTally(Tally):
         reported = getattr(message, "usage_metadata", None)
         if reported and isinstance(reported, Mapping):
             counts = _counts(reported)
-            self.counts = self.counts + counts if self.counts else counts
+            self.counts = self.counts + counts if self.counts and not counts.input_tokens else counts
+        content = getattr(message, "content", None)
+        if type(content) is list and (self.phases or any("phase" in block for block in content)):
+            return self._answer_in(content)
         return text
+
+    def _answer_in(self, content: list[Any]) -> str:
+        """Return the text of the blocks that are the answer: some commentary may come before it."""
+        said = []
+        for block in content:
+            about = block if isinstance(block, Mapping) else {"type": "text", "text": block}
+            place = about.get("index")
+            phase = about.get("phase") or self.phases.get(place)
+            if phase and place is not None:
+                self.phases[place] = phase
+            if phase in (None, _ANSWER) and about.get("type") == "text":
+                said.append(about.get("text") or "")
+        return "".join(said)
 
     @override
     def ending(self) -> Ending:
@@ -84,12 +102,17 @@ class MessageTally(Tally):
 
     @override
     def ends_with(self, error: Exception) -> bool:
-        reason = _ENDING_ERRORS.get(type(error).__name__)
+        reason = reason_of(error)
         if reason is None:
             return False
         self.about["finish_reason"], self.whole = reason, False
-        self.text.append("")  # it was paid for
+        if not was_refused(error):
+            self.text.append("")  # it was paid for
         return True
+
+    @override
+    def tier(self) -> Any:
+        return self.about.get("service_tier")
 
     @override
     def model(self, configured: PricedModel) -> PricedModel:
@@ -106,15 +129,20 @@ def _refusal_of(message: AIMessage) -> str:
 def _counts(reported: Mapping[str, Any]) -> StepUsage:
     about = reported.get("input_token_details")
     about = about if isinstance(about, Mapping) else {}
+
+    def detail(name: str) -> int:
+        """Return a count, under its own name or under that of a tier."""
+        return max(as_count(about.get(f"{tier}{name}")) for tier in _TIERS)
+
     read = as_count(reported.get("input_tokens"))
     for_minutes, for_an_hour = (as_count(about.get(f"ephemeral_{time}_input_tokens")) for time in ("5m", "1h"))
     repeated = reported.get("total_cost") == 0  # so LangChain marks a reply from its own cache
     return StepUsage(
         read,
-        as_count(reported.get("output_tokens")),
-        read if repeated else as_count(about.get("cache_read")),
+        written_of(read, reported.get("output_tokens"), reported.get("total_tokens")),
+        read if repeated else detail("cache_read"),
         # Anthropic's models report these instead of "cache_creation", or beside it.
-        cache_write_tokens=0 if repeated else max(as_count(about.get("cache_creation")), for_minutes + for_an_hour),
+        cache_write_tokens=0 if repeated else max(detail("cache_creation"), for_minutes + for_an_hour),
         cache_write_1h_tokens=0 if repeated else for_an_hour,
         repeated=repeated,
     )
@@ -122,15 +150,16 @@ def _counts(reported: Mapping[str, Any]) -> StepUsage:
 
 def text_of_prompt(prompt: PromptValue) -> str:
     """Return the text of a prompt."""
-    return "\n".join(_texts(prompt))
+    return "\n".join(texts_of(prompt))
 
 
 def length_of(prompt: PromptValue) -> int:
     """Return the length of a prompt in characters."""
-    return sum(map(len, _texts(prompt)))
+    return sum(map(len, texts_of(prompt)))
 
 
-def _texts(prompt: PromptValue) -> list[str]:
+def texts_of(prompt: PromptValue) -> list[str]:
+    """Return the texts of the messages of a prompt."""
     messages = prompt.to_messages()
     return [one.content if type(one.content) is str else str(one.text) for one in messages]
 

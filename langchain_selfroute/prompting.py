@@ -18,7 +18,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.configurable import DynamicRunnable, RunnableConfigurableAlternatives
 from typing_extensions import override
 
-from langchain_selfroute.models import first_insides_of, text_of_prompt
+from langchain_selfroute.models import first_insides_of, text_of_prompt, texts_of
 from selfroute.caching import Prefix, ProviderCache, prefix_in
 from selfroute.calls.host import Prompt
 from selfroute.errors import ConfigurationError, InputError, ReplyError
@@ -45,6 +45,11 @@ class FilledPrompt(Prompt):
         if self.value is None:
             return "\n".join(map(str, self.words.values()))
         return text_of_prompt(self.value)
+
+    @property
+    @override
+    def texts(self) -> Sequence[str]:
+        return [] if self.value is None else texts_of(self.value)
 
     @override
     def prefix(self, question: str) -> Prefix | None:

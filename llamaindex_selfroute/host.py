@@ -69,6 +69,11 @@ class FilledPrompt(Prompt):
     def text(self) -> str:
         return convert.text_of(self.value)
 
+    @property
+    @override
+    def texts(self) -> Sequence[str]:
+        return [self.value] if isinstance(self.value, str) else [message.content or "" for message in self.value]
+
     @override
     def prefix(self, question: str) -> Prefix | None:
         value = self.value

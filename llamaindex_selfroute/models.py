@@ -19,18 +19,19 @@ from llama_index.core.llms import LLM, ChatResponse, CompletionResponse, LLMMeta
 from typing_extensions import override
 
 from llamaindex_selfroute.convert import ModelInput
-from selfroute.answerability.ending import Ending, reason_in, refusal_in
+from selfroute.answerability.ending import Ending, reason_in, reason_of, refusal_in, was_refused
 from selfroute.calls.memory import Said
 from selfroute.languages.tokens import count_tokens
 from selfroute.usage.account import Tally
 from selfroute.usage.addresses import address_of
-from selfroute.usage.counts import StepUsage, as_count
+from selfroute.usage.counts import StepUsage, as_count, written_of
 from selfroute.usage.prices import PricedModel
 
 LLMResponse: TypeAlias = ChatResponse | CompletionResponse
 
 _ENDED_EARLY = re.compile(r"terminated early: (\w+)")  # LlamaIndex's Gemini package raises this
 _LATEST = 4  # the last text, the end and the counts may come in separate pieces
+_ANSWER = "final_answer"  # the phase of the message that is the answer, in OpenAI's responses
 _PROMPT = "prompt_tokens"
 _PACKAGES = "llama_index.llms."
 _NAMELESS: str = LLMMetadata.model_fields["model_name"].default
@@ -109,12 +110,13 @@ class ResponseTally(Tally):
         refusal: The text of a refusal that the provider sends beside the reply.
     """
 
-    __slots__ = ("calls_tool", "last", "latest", "reason", "refusal")
+    __slots__ = ("_phases", "calls_tool", "last", "latest", "reason", "refusal")
 
     def __init__(self, *, whole: bool) -> None:
         super().__init__(whole=whole)
         self.last: LLMResponse | None = None
         self.latest: deque[Any] = deque(maxlen=_LATEST)
+        self._phases: dict[int, str] = {}  # of the messages of OpenAI's responses, by their place
         self.reason: str | None = None
         self.calls_tool = False
         self.refusal = ""
@@ -125,7 +127,8 @@ class ResponseTally(Tally):
         text = (reply.message.content if isinstance(reply, ChatResponse) else reply.text) or ""
         self.text.append(text)
         self._note_ending(reply, text)
-        return text
+        output = _look(reply.raw, "output")
+        return _answer_in(output) if isinstance(output, list) and text else text
 
     def add_piece(self, chunk: LLMResponse) -> str:
         """Add a piece of a reply and return its text."""
@@ -135,7 +138,16 @@ class ResponseTally(Tally):
         text = chunk.delta or ""
         self.text.append(text)
         self._note_ending(chunk, text)
-        return text
+        return "" if self._is_aside(chunk.raw) else text
+
+    def _is_aside(self, event: Any) -> bool:
+        """Return whether a piece belongs to a message before the answer, in the stream of OpenAI's responses."""
+        place = _look(event, "output_index")
+        if place is None:
+            return False
+        if phase := _look(event, "item", "phase"):
+            self._phases[place] = phase
+        return self._phases.get(place, _ANSWER) != _ANSWER
 
     def _note_ending(self, reply: LLMResponse, text: str) -> None:
         self.latest.append(reply.raw)
@@ -152,10 +164,12 @@ class ResponseTally(Tally):
     @override
     def ends_with(self, error: Exception) -> bool:
         found = _ENDED_EARLY.search(str(error)) if type(error) is RuntimeError else None
-        if found is None:
+        reason = found[1] if found else reason_of(error)
+        if reason is None:
             return False
-        self.reason, self.whole = found[1], False
-        self.text.append("")  # it was paid for
+        self.reason, self.whole = reason, False
+        if not was_refused(error):
+            self.text.append("")  # it was paid for
         return True
 
     @override
@@ -168,10 +182,21 @@ class ResponseTally(Tally):
         return super().usage(prompt)
 
     @override
+    def tier(self) -> Any:
+        places = (place for raw in reversed(self.latest) for place in (_look(raw, "response"), raw))
+        return next(filter(None, (_look(place, "service_tier") for place in places)), None)
+
+    @override
     def model(self, configured: PricedModel) -> PricedModel:
         raw = self.last and self.last.raw
         name = _look(raw, "model") or _look(raw, "model_version")
         return configured.replied(PricedModel.from_reported(name, None))
+
+
+def _answer_in(output: list[Any]) -> str:
+    """Return the text of the messages that are the answer, which LlamaIndex joins with those before, some twice."""
+    messages = [one for one in output if _look(one, "type") == "message" and _look(one, "phase") in (None, _ANSWER)]
+    return "".join(str(_look(part, "text") or "") for one in messages for part in _look(one, "content") or ())
 
 
 def _calls_tool(reply: LLMResponse) -> bool:
@@ -228,12 +253,16 @@ def _counts(reply: LLMResponse) -> StepUsage | None:
     if not as_count(read):
         return None
     usage, gemini = _look(reply.raw, "usage"), _look(reply.raw, "usage_metadata")
-    cached = as_count(_look(usage, "prompt_tokens_details", "cached_tokens"))
+    cached = as_count(
+        _look(usage, "prompt_tokens_details", "cached_tokens")
+        or _look(usage, "input_tokens_details", "cached_tokens")
+        or _look(usage, "prompt_cache_hit_tokens")
+    )
     # Anthropic does not include these in the input tokens.
     from_cache, to_cache = (as_count(_look(usage, f"cache_{kind}_input_tokens")) for kind in ("read", "creation"))
     return StepUsage(
         as_count(read) + from_cache + to_cache,
-        as_count(written) + as_count(_look(gemini, "thoughts_token_count")),
+        written_of(read, written, _look(usage, "total_tokens")) + as_count(_look(gemini, "thoughts_token_count")),
         cached or from_cache or as_count(_look(gemini, "cached_content_token_count")),
         cache_write_tokens=to_cache or as_count(_look(usage, "prompt_tokens_details", "cache_write_tokens")),
         cache_write_1h_tokens=as_count(_look(usage, "cache_creation", "ephemeral_1h_input_tokens")),

@@ -45,8 +45,11 @@ _ELSEWHERE = (
     ("block_reason",),
     ("status",),
 )
+# OpenAI's client raises these for structured replies that ended early.
+_ERRORS = {"LengthFinishReasonError": "length", "ContentFilterFinishReasonError": "content_filter"}
 _KEYS = ("finish_reason", "stop_reason", "done_reason", "stopReason")
-_PLACES = frozenset(("choices", "delta", "response", *_KEYS, *(place[0] for place in _ELSEWHERE)))
+_GUARDRAIL = "amazon-bedrock-guardrailAction"
+_PLACES = frozenset((_GUARDRAIL, "choices", "delta", "response", *_KEYS, *(place[0] for place in _ELSEWHERE)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,16 +161,26 @@ def reason_in(report: Any) -> str | None:
     choices = _look(report, "choices")
     if choices is not None:  # OpenAI's protocol
         return _first(choices[0]) if choices else None
-    if word := _first(report):
-        return word
+    if _look(report, _GUARDRAIL) == "INTERVENED":  # beside an ordinary word
+        return "guardrail_intervened"
     delta = _look(report, "delta")
-    if word := (_first(delta) if delta else None):
+    if word := _first(report) or (_first(delta) if delta else None):
         return word
     about = _look(report, "response") or report
-    for place in _ELSEWHERE:
-        if word := _word(_look(about, *place)):
-            return word
-    return None
+    return next(filter(None, (_word(_look(about, *place)) for place in _ELSEWHERE)), None)
+
+
+def reason_of(error: Exception) -> str | None:
+    """Return the word for how a reply ended, if an error only says that; None if it is any other error."""
+    if word := _ERRORS.get(type(error).__name__):
+        return word
+    filtered = isinstance(error, ValueError) and "content filter" in str(error).lower()
+    return "content_filter" if filtered or getattr(error, "code", None) == "content_filter" else None
+
+
+def was_refused(error: Exception) -> bool:
+    """Return whether an error means that the provider refused the prompt, for which it does not charge."""
+    return getattr(error, "status_code", None) is not None
 
 
 def refusal_in(report: Any) -> str:

@@ -10,57 +10,77 @@ either. Nothing comes after this verdict, so a denial is read to the end of its 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 
 from selfroute.answerability.ending import ANSWERED, Kind, Verdict
-from selfroute.answerability.gate import Gate, ReasoningSplitter, declines
-from selfroute.languages.words import Refusal, compile_refusal, fold, mark_of, word_pattern
+from selfroute.answerability.gate import Gate, ReplyGate, declines
+from selfroute.answerability.spoken import Sent, said_in
+from selfroute.languages.words import UNSPACED, Refusal, compile_refusal, fold, mark_of, word_pattern
 
-# Closing tags, and special tokens of the model; the second is one that has not ended.
+_WINDOW = 200  # characters, within which a refusal has to end, and own words have to begin
+# Closing tags; the second is one that has not ended.
 _TAG = re.compile(r"<[a-zA-Z/|!?][^<>]{0,80}>")
 _OPEN_TAG = re.compile(r"<(?:[a-zA-Z/|!?][^<>]{0,80})?\Z")
-_WINDOW = 200  # characters, within which a refusal has to end
+# What is no word of the model's own: where it read something, how sure it is, and the keys of a report.
+_LABEL = (
+    r"(?i:sources?|references?|citations?|pages?|documents?|files?|passages?|confidence|prospect|score|metadata|answerable"
+    r"|quellen?|belege?|seiten?|fuentes?|p[a\u00e1]ginas?|r[e\u00e9]f[e\u00e9]rences?|\u6765\u6e90|\u4f86\u6e90|\u51fa\u5178)"
+)
+_LEFT_OVER = re.compile(rf"{_LABEL}(?: [^\W\d]+)?[*_\"]*\s*[:\uff1a]")
+_LISTED = re.compile(r"(?:\n\s*(?:[-*\u2022]|\d+[.)]|\[).*)*")  # lines that go on from it
+_OPENS = re.compile(r"(?:(?<=\s)[\"'\u201c\u2018\u00ab*_`(\[\u3010]+)?\Z")  # before the first word
+_MAY_BE_LABEL = re.compile(rf"{_LABEL}(?: [^\W\d]*)?[*_\"]*\s*\Z")
+_IN_BRACKETS = re.compile(
+    rf"[\[(\u3010]\s*(?:\^?\w{{0,12}}\d[^\s\])\u3011]*|{_LABEL}[^\n\])\u3011]{{0,120}}|[\w-]+\.\w{{2,5}})\s*[\])\u3011]"
+)
+_MAY_BE_BRACKET = re.compile(r"[\[(\u3010][^\n\])\u3011]{0,120}\Z")
+_OWN = re.compile(rf"[^\W\d_]+(?:[^\w\n]*\s)[^\n]*?[^\W\d_]|[{UNSPACED}]{{4}}")
+_REASON = re.compile(r"\"(?:reason|explanation|note|comment)\w*\"\s*:\s*(\"(?:[^\"\\]|\\.)*\")")
 
 
-class FinalGate:
+class FinalGate(ReplyGate):
     """A gate that holds back only the refusal at the beginning of a streamed reply, and shows what follows.
 
-    What `feed` and `end` return adds up to the reply without a refusal at its beginning.
+    What `feed` and `end` return adds up to the reply without a refusal at its beginning. What a refusal leaves behind
+    is not shown: the rest of a report, sources, marks of citations, a number.
 
     Examples:
         >>> gate = FinalGate()
-        >>> gate.feed("Unanswerable. The"), gate.feed(" report covers 2024 only."), gate.verdict.signal
-        ('The', ' report covers 2024 only.', 'sentinel')
+        >>> gate.feed("Unanswerable. The report"), gate.feed(" covers 2024 only."), gate.verdict.signal
+        ('The report', ' covers 2024 only.', 'sentinel')
 
     Attributes:
         verdict: The verdict by the refusal alone; None while there is nothing to show.
     """
 
-    __slots__ = ("_after", "_gate", "_limit", "_refusal", "verdict")
+    __slots__ = ("_after", "_gate", "_limit", "_refusal", "_word")
 
-    def __init__(self, refusal: str = "unanswerable") -> None:
+    def __init__(self, refusal: str = "unanswerable", *, sent: Sent | None = None) -> None:
         """Prepare for one reply of a model that was asked to write `refusal` if it cannot answer."""
-        self.verdict: Verdict | None = None
-        self._gate = Gate(refusal, phrases=False)
+        self._word = refusal
         self._refusal = compile_refusal(refusal)
         self._limit = max(_WINDOW, 2 * len(self._refusal.core))
-        self._after = ""  # what came after the refusal and may be the beginning of another one, or of a tag
+        super().__init__(sent)
 
-    def feed(self, piece: str) -> str:
-        """Take the next piece of the reply; return the text that may be shown now."""
+    def _begin(self) -> None:
+        super()._begin()
+        self._gate = Gate(self._word, phrases=False)
+        self._after = ""  # what came after the refusal, and may be left over from it
+
+    def _read(self, text: str) -> str:
         if self.verdict is not None:
-            return piece
+            return text
         if self._gate.verdict:
-            return self._own_words(piece)
-        text = self._gate.feed(piece)
+            return self._own_words(text)
+        text = self._gate.feed(text)
         if self._gate.verdict:
             return self._own_words(self._gate.after_refusal)
         self.verdict = self._gate.verdict
         return text
 
-    def end(self, kind: Kind = "complete") -> str:
-        """Finish the verdict, now that the reply has ended; `kind` is as for `Gate.end`."""
+    def _finish(self, kind: Kind) -> str:
         if self.verdict is not None:
             return ""
         after = ""
@@ -70,36 +90,66 @@ class FinalGate:
             if not self._gate.verdict:
                 self.verdict = self._gate.verdict
                 return text
-        text = self._own_words(after, final=kind == "complete")
+        text = self._own_words(after, final=True)
         self.verdict = self._gate.verdict
         return text
 
     def _own_words(self, piece: str, *, final: bool = False) -> str:
-        """Return the words after the refusal, which a model may write more than once; empty if none has come yet.
+        """Return the words of its own that a model writes after the refusal; empty if none have come yet.
 
         What cannot be words of its own is dropped at once, so that all pieces together take linear time.
         """
-        text, at, self._after = self._after + piece, 0, ""
+        self._after += piece
+        if self._gate.in_report:
+            found = _REASON.search(self._after) if final else None
+            return str(json.loads(found[1], strict=False)) if found else ""
+        text, self._after = self._after, ""
+        at = 0
+        while True:
+            at, start = self._skip(text, at)
+            begins = at + len(text[at:start]) - len(_OPENS.search(text[at:start])[0])  # type: ignore[index]
+            if start == len(text) or (text[start] == "<" and _OPEN_TAG.match(text, start) and not final):
+                self._after = text[begins:]
+                return ""
+            end = self._refusal.end_in(text[start : start + self._limit], 0)
+            if end and end > 0:
+                at = start + end
+                continue
+            stop = text.find("\n", start)
+            short = not final and stop < 0 and len(text) - start <= self._limit
+            if left := _LEFT_OVER.match(text, start):
+                if stop < 0:
+                    self._after = text[start : left.end()]
+                    return ""
+                at = _LISTED.match(text, stop).end()  # type: ignore[union-attr]
+                continue
+            waits = short and (end is None or _MAY_BE_LABEL.match(text, start) or _MAY_BE_BRACKET.match(text, begins))
+            if not waits and (
+                _OWN.search(text, start, len(text) if stop < 0 else stop) or (not final and stop < 0 and not short)
+            ):
+                self.verdict = self._gate.verdict
+                return text[begins:]
+            if stop < 0:
+                self._after = "" if final else text[begins:]
+                return ""
+            at = stop
+
+    def _skip(self, text: str, at: int) -> tuple[int, int]:
+        """Return where what is no word ends, tags and marks of citations, and where the next word begins."""
         while True:
             visible = self._refusal.visible.search(text, at)
             start = visible.start() if visible else len(text)
             tag = text.rfind("<", at, start)
-            if tag >= 0 and (closed := _TAG.match(text, tag)):
-                at = closed.end()
-                continue
-            if tag >= 0 and _OPEN_TAG.match(text, tag):
-                self._after = text[tag:]
-                return ""
-            if not visible:
-                return ""
-            end = self._refusal.end_in(text[start : start + self._limit], 0)
-            if end is None and not final and len(text) - start <= self._limit:
-                self._after = text[start:]
-                return ""
-            if end is None or end <= 0:
-                self.verdict = self._gate.verdict
-                return text[start:]
-            at = start + end
+            if tag >= 0 and (skipped := _TAG.match(text, tag)):
+                at = skipped.end()
+            elif tag >= 0 and _OPEN_TAG.match(text, tag):
+                return tag, tag
+            elif skipped := _IN_BRACKETS.search(text, at, start + _WINDOW):
+                if skipped.start() > start:
+                    return at, start
+                at = skipped.end()
+            else:
+                return at, start
 
 
 def declines_anywhere(reply: str, refusal: str = "unanswerable") -> Verdict:
@@ -124,8 +174,7 @@ def declines_anywhere(reply: str, refusal: str = "unanswerable") -> Verdict:
     verdict = declines(reply, refusal)
     if verdict and verdict.signal != "phrase":
         return verdict
-    _, text = ReasoningSplitter().split(reply, final=True)
-    return _denial(text, compile_refusal(refusal), opening=verdict or None) or ANSWERED
+    return _denial(said_in(reply), compile_refusal(refusal), opening=verdict or None) or ANSWERED
 
 
 def _denial(text: str, refusal: Refusal, *, opening: Verdict | None) -> Verdict | None:

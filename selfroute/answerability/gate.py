@@ -6,8 +6,8 @@ the refusal. In practice models also decline in their own words, and answers may
 certain. It declines if it *is* the refusal, or if it begins as one of the rules of `selfroute.languages` describes: the
 text does not say, the model does not know, what was asked for is not stated.
 
-1. `Gate.feed` receives pieces that may end anywhere. It skips a reasoning block (`ReasoningSplitter`), white space,
-   quotes and Markdown. All of this is remembered, since it belongs to the text that is released if the reply answers.
+1. `ReplyGate.feed` receives pieces that may end anywhere, and leaves out what is not said to the user (`Spoken`). The
+   gate skips white space, quotes and Markdown, which are released with the text if the reply answers.
 2. `WordReader` hands out the rest word by word, each as soon as it is complete, or as soon as its first letters show
    that no rule continues with it.
 3. `Gate._judge` feeds these words to the automata of the rules. If that of the declines is dead, no rule can match any
@@ -31,6 +31,7 @@ from collections.abc import Generator
 from typing import TYPE_CHECKING
 
 from selfroute.answerability.ending import ANSWERED, EMPTY, Kind, Verdict
+from selfroute.answerability.spoken import Sent, Spoken
 from selfroute.languages.words import ATTRIBUTIVE, WordReader, compile_refusal
 
 if TYPE_CHECKING:
@@ -44,57 +45,68 @@ _WORD_CONTINUES = re.compile(r"[^\W_]|['\u2019-]\w")
 _FENCE = re.compile(r"[ \t]*[\w+#.-]{0,20}[ \t]*\r?(?P<end>\n|\Z)")
 _TAG = re.compile(r"[a-zA-Z][^<>]{0,80}(?P<end>>|\Z)")
 _LAST_LATIN = "\u024f"
-# What a reasoning block starts with: an opening tag, or the closing tag of an empty block if the prompt opened it.
-_TAGS = "<think>", "<thinking>", "<thought>", "<reasoning>", "</think>"
-_BEGINNINGS = frozenset(tag[:end] for tag in _TAGS for end in range(len(tag) + 1))
-_END_TAG = re.compile(r"</(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
-_LONGEST_TAG = len("</reasoning>")
+# In a JSON object, the key before the answer.
+_KEY = re.compile(r"(?:\A|\")(?:final_?)?(?:answer|response)\"\s*:", re.IGNORECASE)
+_COUNT = re.compile(r"\d(?P<ends>[.)\]]\s*)?")  # of an item of a list, or of a source
 
 
-class ReasoningSplitter:
-    """A filter that separates a model's reasoning, `<think> ... </think>`, from the reply that follows it.
+class ReplyGate:
+    """What all gates share: they judge what a reply says to the user, as it arrives, and hold back what they must.
 
     Attributes:
-        done: Whether the reply itself has begun.
+        verdict: The verdict; None while it is not certain.
     """
 
-    __slots__ = ("_inside", "_pending", "done")
+    __slots__ = ("_spoken", "verdict")
 
-    def __init__(self) -> None:
-        """Start before the first piece."""
-        self.done = self._inside = False
-        self._pending = ""
+    def __init__(self, sent: Sent | None = None) -> None:
+        """Prepare for one reply.
 
-    def split(self, piece: str, *, final: bool = False) -> tuple[str, str]:
-        """Take the next piece; return the part of the text so far that is reasoning, and the part that is the reply.
-
-        Text that may still be either is kept for the next call, unless this is the last one (`final`).
+        Args:
+            sent: Returns the texts that the model may give back before its reply; None if it gives back none.
         """
-        text, self._pending = self._pending + piece, ""
-        if not self._inside:
-            beginning = text.lstrip()[:_LONGEST_TAG].lower()
-            self._inside = beginning.startswith(_TAGS)
-            if not self._inside:
-                self.done = final or beginning not in _BEGINNINGS
-                if self.done:
-                    return "", text
-                if beginning:
-                    self._pending, text = text, ""
-                return text, ""
-        end_tag = _END_TAG.search(text)
-        self.done = end_tag is not None
-        if end_tag:
-            return text[: end_tag.end()], text[end_tag.end() :]
-        at = len(text) if final else max(0, len(text) - _LONGEST_TAG)  # the end tag may have begun
-        self._pending = text[at:]
-        return text[:at], ""
+        self._spoken = Spoken(sent)
+        self._begin()
+
+    def feed(self, piece: str) -> str:
+        """Take the next piece of the reply; return the text that may be shown now."""
+        return self._take(self._spoken.feed(piece, held=self.verdict is None))
+
+    def end(self, kind: Kind = "complete") -> str:
+        """Finish the verdict, now that the reply has ended; return the text that was still held back.
+
+        Args:
+            kind: How it ended. If the model was not done, a reply that ended within the refusal declines. Where it
+                could still have declined in its own words, it declines if it ran out of tokens; otherwise there is no
+                verdict.
+        """
+        text = self._take(self._spoken.end(held=self.verdict is None))
+        return text if self.verdict is not None else text + self._finish(kind)
+
+    def _take(self, text: str) -> str:
+        if self._spoken.anew:  # what was held back is reasoning
+            self._spoken.anew = False
+            self._begin()
+        return self._read(text) if text else ""
+
+    def _begin(self) -> None:
+        """Begin to judge a reply."""
+        self.verdict: Verdict | None = None
+
+    def _read(self, text: str) -> str:
+        """Take the next text; return what may be shown now."""
+        raise NotImplementedError
+
+    def _finish(self, kind: Kind) -> str:
+        """Finish the verdict; return the text that was still held back."""
+        raise NotImplementedError
 
 
-class Gate:
+class Gate(ReplyGate):
     """A gate that holds a streamed reply back for as long as it may still decline.
 
     However the reply is cut into pieces, the verdict is the one that `declines` gives on the whole reply. What `feed`
-    and `end` return adds up to the whole reply if it answers, and to nothing if it declines.
+    and `end` return adds up to what the whole reply says if it answers, and to nothing if it declines.
 
     Examples:
         >>> gate = Gate()
@@ -105,51 +117,46 @@ class Gate:
         verdict: The verdict; None while it is not certain.
     """
 
-    __slots__ = (
-        *("_begun", "_end", "_judging", "_limit", "_phrases", "_reader", "_reasoning", "_refusal", "_skipped", "_text"),
-        "verdict",
-    )
+    __slots__ = ("_begun", "_end", "_judging", "_limit", "_phrases", "_reader", "_refusal", "_skipped", "_text")
 
-    def __init__(self, refusal: str = "unanswerable", *, phrases: bool = True) -> None:
+    def __init__(self, refusal: str = "unanswerable", *, phrases: bool = True, sent: Sent | None = None) -> None:
         """Prepare for one reply.
 
         Args:
             refusal: The text that the prompt asks the model to write if it cannot answer.
             phrases: Whether declining in the model's own words counts, too. If not, only the refusal itself is held
                 back, and everything else is an answer.
+            sent: As for all gates.
         """
-        self.verdict: Verdict | None = None
         self._phrases = phrases
-        self._begun = ""  # the beginning of the refusal, if the reply ended within it
-        self._end: int | None = None  # where the refusal ends in the text
         self._refusal = compile_refusal(refusal)
         self._limit = max(_WINDOW, 2 * len(self._refusal.core))
-        self._reasoning = ReasoningSplitter()
+        super().__init__(sent)
+
+    def _begin(self) -> None:
+        super()._begin()
+        self._begun = ""  # the beginning of the refusal, if the reply ended within it
+        self._end: int | None = None  # where the refusal ends in the text
         self._skipped: list[str] = []  # the text before the first character that counts, in pieces that are not empty
         self._text = ""  # the text from that character on
         self._reader = WordReader()
         self._judging = self._judge()
 
-    def feed(self, piece: str) -> str:
-        """Take the next piece of the reply; return the text that may be shown now."""
+    def _read(self, text: str) -> str:
         if self.verdict is not None:
-            return "" if self.verdict else piece
-        self._take(piece)
+            return "" if self.verdict else text
+        if not self._text:
+            visible = self._refusal.visible.search(text)
+            start = visible.start() if visible else len(text)
+            if start:
+                self._skipped.append(text[:start])
+            text = text[start:]
+        self._text += text
         if self._text:
             self._advance(final=len(self._text) > self._limit)
         return self._release()
 
-    def end(self, kind: Kind = "complete") -> str:
-        """Finish the verdict, now that the reply has ended; return the text that was still held back.
-
-        Args:
-            kind: How it ended. If the model was not done, a reply that ended within the refusal declines. Where it
-                could still have declined in its own words, it declines if it ran out of tokens; otherwise there is no
-                verdict.
-        """
-        if self.verdict is not None:
-            return ""
-        self._take("", final=True)
+    def _finish(self, kind: Kind) -> str:
         self._advance(final=True)
         if kind != "complete" and self.verdict in (ANSWERED, EMPTY):
             self.verdict = self._cut_off(kind)
@@ -175,20 +182,10 @@ class Gate:
         """The text after the refusal that had been fed when the verdict became certain."""
         return "" if self._end is None else self._text[self._end :]
 
-    def _take(self, piece: str, *, final: bool = False) -> None:
-        if not self._reasoning.done:
-            reasoning, piece = self._reasoning.split(piece, final=final)
-            self._skip(reasoning)
-        if not self._text:
-            visible = self._refusal.visible.search(piece)
-            start = visible.start() if visible else len(piece)
-            self._skip(piece[:start])
-            piece = piece[start:]
-        self._text += piece
-
-    def _skip(self, text: str) -> None:
-        if text:
-            self._skipped.append(text)
+    @property
+    def in_report(self) -> bool:
+        """Whether the refusal stands within a JSON object."""
+        return any("{" in skipped for skipped in self._skipped)
 
     def _release(self) -> str:
         return self.text if self.verdict is ANSWERED else ""
@@ -209,7 +206,7 @@ class Gate:
         start = (yield from self._skip_markup()) if self._skipped else 0
         if start is None or not reader.text:
             return EMPTY
-        if refused := (yield from self._refused(start, rules)):
+        if refused := (yield from self._refused_in_list(start, rules)) or (yield from self._refused(start, rules)):
             return refused
         declining, label, answering = rules.declines, rules.labels, rules.answers
         reader.read_from(start)
@@ -241,7 +238,7 @@ class Gate:
         return state.matched
 
     def _skip_markup(self) -> Generator[None, None, int | None]:
-        """Return where the reply begins, after the first line of a code fence and after tags; None if it is empty."""
+        """Return where the reply begins, after the first line of a code fence, tags and keys; None if it is empty."""
         reader, refusal = self._reader, self._refusal
         at = 0
         before = "".join(self._skipped[-3:])  # no piece is empty, so this ends in the last three characters
@@ -258,7 +255,25 @@ class Gate:
             if start is None:
                 return None if pattern is _FENCE else at
             before, at = reader.text[found.end() : start], start
-        return at
+        return (yield from self._skip_keys()) if at == 0 and self.in_report else at
+
+    def _skip_keys(self) -> Generator[None, None, int]:
+        """Return where the answer of a JSON object begins; 0 if it has none."""
+        reader = self._reader
+        while not (found := _KEY.search(reader.text)):
+            if reader.final:
+                return 0
+            yield
+        if '"answerable"' in reader.text[: found.start()] or reader.text.startswith("answerable"):
+            return 0
+        return (yield from reader.find(self._refusal.visible, found.end())) or 0
+
+    def _refused_in_list(self, start: int, rules: Grammar) -> Generator[None, None, Verdict | None]:
+        """Return the verdict if the text at `start` is the refusal as an item of a list, or after a source."""
+        reader = self._reader
+        while (count := _COUNT.match(reader.text, start)) and count.end() == len(reader.text) and not reader.final:
+            yield
+        return (yield from self._refused(count.end(), rules)) if count and count["ends"] else None
 
     def _refused(self, start: int, rules: Grammar) -> Generator[None, None, Verdict | None]:
         """Return the verdict if the text at `start` is the refusal on its own; None if it is part of a sentence."""
@@ -281,7 +296,7 @@ class Gate:
         # Another script follows, unless it makes the refusal an attribute of the next noun.
         foreign = word > _LAST_LATIN and word not in ATTRIBUTIVE
         repeated = [word] == self._refusal.first
-        if word in {",", "."} or repeated or foreign:
+        if word in {",", "."} or repeated or foreign or (word.isdecimal() and len(word) < len("1000")):
             return verdict
         if word == ":":  # `"unanswerable": false` reports an answer
             return None if (yield from reader.word()) == "false" else verdict

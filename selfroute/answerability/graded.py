@@ -10,16 +10,21 @@ rest of it as text.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from threading import Lock
 from typing import Any
 
 from selfroute.answerability.ending import ANSWERED, Kind, Verdict
-from selfroute.answerability.gate import Gate, ReasoningSplitter
+from selfroute.answerability.gate import Gate, ReplyGate
 from selfroute.answerability.scores import Numbers, NumbersReader
+from selfroute.answerability.spoken import Sent
+from selfroute.answerability.structured import ReportReader
 
 _MANY = 10  # replies in a row
+_WORDS = re.compile(r"[^\W\d_]{2,}")
+_FENCE_END = re.compile(r"\s*(?:`{1,2}|\n\s*```\s*)?\Z")
 _logger = logging.getLogger(__name__)
 
 
@@ -46,7 +51,7 @@ class Ungraded:
         )
 
 
-class GradedGate:
+class GradedGate(ReplyGate):
     r"""A gate for a streamed reply that begins with its prospect and its confidence, or with one of them.
 
     A reply without these numbers is judged as text. The verdict carries the numbers; they are never shown.
@@ -69,11 +74,11 @@ class GradedGate:
     """
 
     __slots__ = (
-        *("_doubt_below", "_gate", "_held", "_numbers", "_reasoning", "_refusing", "_stop_below", "_ungraded"),
-        "verdict",
+        *("_behind", "_doubt_below", "_fence", "_gate", "_held", "_numbers", "_refusal", "_refusing", "_reports"),
+        *("_stop_below", "_two", "_ungraded", "_waiting"),
     )
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all by name
         self,
         refusal: str = "unanswerable",
         *,
@@ -81,6 +86,7 @@ class GradedGate:
         stop_below: int = 0,
         numbers: int = 2,
         ungraded: Ungraded | None = None,
+        sent: Sent | None = None,
     ) -> None:
         """Prepare for one reply.
 
@@ -91,44 +97,41 @@ class GradedGate:
             numbers: How many numbers the model was asked for: 2, or 1, the confidence of an answer or the prospect of
                 the refusal. Before a decline in the model's own words, one number may be either, and rules nothing.
             ungraded: Counts the replies without numbers, if anything does.
+            sent: As for all gates.
         """
-        self.verdict: Verdict | None = None
+        self._refusal, self._two, self._ungraded = refusal, numbers > 1, ungraded
         self._doubt_below, self._stop_below = doubt_below, stop_below
-        self._gate, self._ungraded = Gate(refusal), ungraded
-        self._refusing = Gate(refusal, phrases=False) if numbers == 1 else None
-        self._numbers, self._reasoning = NumbersReader(numbers), ReasoningSplitter()
+        super().__init__(sent)
+
+    def _begin(self) -> None:
+        super()._begin()
+        self._gate, self._reports = Gate(self._refusal), ReportReader(self._refusal)
+        self._numbers = NumbersReader(2 if self._two else 1)
+        self._refusing = None if self._two else Gate(self._refusal, phrases=False)
+        self._behind: Gate | None = None  # judges what stands behind something that is no numbers
+        self._waiting: list[str] = []  # text that waits for its verdict
         self._held: list[str] = []  # text of a reply that is in doubt
+        self._fence = ""  # what may be the end of a fence around the numbers and the text
 
     @property
     def text(self) -> str:
         """The text after the numbers that had been fed when the verdict became certain."""
-        return self._gate.text
+        return (self._behind if self._behind and self._behind.verdict else self._gate).text
 
-    def feed(self, piece: str) -> str:
-        """Take the next piece of the reply; return the text that may be shown now."""
+    def _read(self, text: str) -> str:
         if self.verdict is not None:
-            return self._after(piece)
-        if not self._reasoning.done:
-            thought, piece = self._reasoning.split(piece)
-            self._gate.feed(thought)
-        return self._noted(self._judged(self._read(self._numbers.feed(piece))))
+            return self._after(self._unfenced(text))
+        return self._passed(self._numbers.feed(self._reports.feed(text)))
 
-    def end(self, kind: Kind = "complete") -> str:
-        """Finish the verdict, now that the reply has ended; `kind` is as for `Gate.end`.
-
-        A reply that was cut while it wrote its numbers has said nothing.
-        """
+    def _finish(self, kind: Kind) -> str:
+        """Finish the verdict. A reply that was cut while it wrote its numbers has said nothing."""
         if self.verdict is not None:
-            return ""
-        thought, piece = ("", "") if self._reasoning.done else self._reasoning.split("", final=True)
-        self._gate.feed(thought)
-        text = self._numbers.feed(piece)
-        if kind == "complete" or not self._numbers.begun:
-            text += self._numbers.end(cut=kind != "complete")
-        text = self._read(text)
-        if self.verdict is None:
-            text += self._gate.end(kind)
-        return self._noted(self._judged(text))
+            return self._after(self._unfenced("", final=True))
+        cut = kind != "complete"
+        text = self._numbers.feed(self._reports.end(cut=cut))
+        if not (cut and self._numbers.begun):
+            text += self._numbers.end(cut=cut)
+        return self._passed(text, kind)
 
     def resume(self) -> str:
         """Take a reply in doubt for the answer, if it is one; return the text that may be shown now."""
@@ -137,6 +140,56 @@ class GradedGate:
         if self._gate.verdict is None:
             held = self._gate.feed(held)
         return self._judged(held)
+
+    def _passed(self, text: str, kind: Kind | None = None) -> str:
+        """Judge the text after the numbers, which ends here if there is a kind; return what may be shown now."""
+        text = self._unfenced(text, final=kind is not None)
+        numbers = self._numbers.numbers
+        doubted = numbers and (text or kind) and self._gate.verdict is None and self._is_doubted(numbers)
+        if numbers and doubted and not self._may_end(numbers, text):
+            self.verdict = self._doubt(numbers)
+            self._held.append(text)
+            return ""
+        if self._stands_behind(text, kind):
+            return self._noted("")
+        text = self._gate.feed(text)
+        if kind:
+            text += self._gate.end(kind)
+        if self._behind and self._behind.verdict is None:
+            self._waiting.append(text)
+            return ""
+        text, self._waiting = "".join([*self._waiting, text]), []
+        return self._noted(self._judged(text))
+
+    def _stands_behind(self, text: str, kind: Kind | None) -> bool:
+        """Return whether a refusal stands behind something that is no numbers; note the verdict then."""
+        at = self._numbers.behind
+        if at is not None and self._behind is None and text:
+            before, text = text[:at], text[at:]
+            self._behind = Gate(self._refusal, phrases=_WORDS.search(before) is None)
+        if self._behind is None or self._behind.verdict is not None:
+            return False
+        self._behind.feed(text)
+        if kind:
+            self._behind.end(kind)
+        verdict = self._behind.verdict
+        if kind and (verdict is None or verdict.signal == "empty"):  # nothing stands there
+            self._behind = None
+        elif verdict:
+            self.verdict = verdict
+            return True
+        return False
+
+    def _unfenced(self, text: str, *, final: bool = False) -> str:
+        """Return a text without the end of the fence that was opened before the numbers."""
+        if not self._numbers.fenced:
+            return text
+        text, self._fence = self._fence + text, ""
+        end = _FENCE_END.search(text)
+        if end and not (final and "```" not in end[0]):
+            self._fence = "" if final else end[0]
+            text = text[: end.start()]
+        return text
 
     def _noted(self, text: str) -> str:
         """Have it counted whether there are numbers, once there is a verdict; return the text."""
@@ -153,15 +206,6 @@ class GradedGate:
             return ""
         return "" if self.verdict else piece
 
-    def _read(self, text: str) -> str:
-        """Judge the text after the numbers, unless they settle it: then hold it back."""
-        numbers = self._numbers.numbers
-        if numbers and self._gate.verdict is None and self._is_doubted(numbers) and not self._may_end(numbers, text):
-            self.verdict = self._doubt(numbers)
-            self._held.append(text)
-            return ""
-        return self._gate.feed(text)
-
     def _judged(self, text: str) -> str:
         """Adopt the verdict on the text, with the numbers; return the text that may be shown."""
         verdict, numbers = self._gate.verdict, self._numbers.numbers
@@ -175,14 +219,14 @@ class GradedGate:
             return ""
         else:
             prospect, confidence = numbers.prospect, numbers.confidence
-            only = prospect is None and verdict.signal == "sentinel"
-            prospect = confidence if only else prospect
+            if prospect is None and verdict.signal == "sentinel" and not self._two:
+                prospect, confidence = confidence, None
             ruling = self._ruling(verdict, prospect)
-            self.verdict = replace(verdict, prospect=prospect, confidence=None if only else confidence, ruling=ruling)
+            self.verdict = replace(verdict, prospect=prospect, confidence=confidence, ruling=ruling)
         return text
 
     def _is_doubted(self, numbers: Numbers) -> bool:
-        return numbers.confidence < self._doubt_below
+        return numbers.confidence is not None and numbers.confidence < self._doubt_below
 
     def _is_hopeless(self, prospect: int | None) -> bool:
         return prospect is not None and prospect < self._stop_below

@@ -40,8 +40,6 @@ class LastGate:
 
     def feed(self, piece: str) -> str:
         """Take the next piece of the reply; return the text that may be shown now."""
-        if self.verdict:
-            return piece
         if self._gate.verdict:
             return self._own_words(self._final.feed(piece))
         return self._judged(self._gate.feed(piece))
@@ -49,7 +47,7 @@ class LastGate:
     def end(self, kind: Kind = "complete") -> str:
         """Finish the verdict, now that the reply has ended; `kind` is as for `Gate.end`."""
         text = "" if self._gate.verdict else self._judged(self._gate.end(kind))
-        if self.verdict is None and self._gate.verdict:
+        if self._gate.verdict:
             text += self._final.end(kind)
             self.verdict = self._gate.verdict
         return text

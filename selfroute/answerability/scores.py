@@ -1,41 +1,88 @@
-"""Read the numbers that a graded reply begins with, while it is still arriving."""
+"""Read the numbers that a graded reply begins with, while it is still arriving.
+
+They are read as models write them: on one line or two, before the text on the same line, with labels, as a share, in a
+range, in Markdown or a fence, in other digits. Numbers with nothing behind them are an answer.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import NamedTuple
+
+from selfroute.languages.words import WITHIN
 
 _HIGHEST = 100
-_LONGEST = 80  # characters of a first line that may still be numbers
+_LONGEST, _SHORT = 80, 40  # characters of a line that may still be numbers; of one behind which a refusal may stand
+_MOST_WORDS = 4  # of such a line
+_MOST = 1_000  # characters in which the numbers have to come
+_NAMES = {
+    "prospect": """prospect likelihood probability chance aussicht wahrscheinlichkeit probabilité probabilidad 可能性
+        概率 確率""",
+    "confidence": """confidence certainty konfidenz sicherheit zuversicht vertrauen confiance certitude confianza
+        certeza 置信度 信心 信頼度 確信度""",
+    "": """first second number numbers score scores line and of out the two my your here are is sure okay ok certainly
+        estimate estimates percent zahl zahlen""",
+}
+_LABELS = {word: name for name, words in _NAMES.items() for word in words.split()}
+_UNREAD = frozenset(["n", "a", "na", "none", "null", "nan", "unknown", *"-?\u2010\u2011\u2012\u2013\u2014\u2015"])
+# What may stand around the numbers: Markdown, brackets, percent signs, separators, and what nobody sees.
+_AROUND = (
+    "\\s*_`~#>|()\\[\\]{}<\"'\u2018-\u201f%\uff05.,:;!/=+\u2248\u2264\u2265\u2010-\u2015\uff0c\uff1a\u3001\uff0f"
+    + WITHIN
+    + "-"
+)
+_DECORATION = re.compile(rf"[{_AROUND}]*")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _WORD = re.compile(r"[^\W\d_]+")
+_TOKEN = re.compile(rf"(?P<number>{_NUMBER.pattern})|(?P<word>[^\W\d_]+|(?<=\s)[-?\u2010-\u2015](?=\W*\Z))")
+_BREAK = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]|<br ?/?>|\\n")
+_PART_OF_BREAK = re.compile(r"(?:\\|<b?r?)\Z")
 _OF_ALL = re.compile(rf"(?:/|\b(?:out )?of\b)\s*{_HIGHEST}\b", re.IGNORECASE)  # 80/100, 42 out of 100
-_SPACES = re.compile(r"\s*")
-_LABELS = ("prospect", "confidence", "first", "second", "number", "numbers", "and", "of", "out")
-# What may stand around the numbers: Markdown, brackets, percent signs, separators.
-_DECORATION = re.compile(r"[\s*_`~#>|()\[\]{}<\"'\u2018-\u201f%\uff05.,:;/=\u2010-\u2015\uff0c\u3001\uff0f-]*")
+_RANGE = re.compile(r"(?<=\d)[-\u2010-\u2015]\d+(?:\.\d+)?")
+_COUNTED = re.compile(r"\s*(?:[-*\u2022]\s+)?(?:\d[.)]\s+(?=\W{0,4}\d)|(?i:line|number|zeile|ligne) ?\d\s*:)")
+_RULE = re.compile(r"\s*(?:\|[|\s:-]*|[-=_*\u2014]{3,}\s*)?")  # nothing, a line of a table, or one that separates
+_PART_OF_RULE = re.compile(r"[-=_*\u2014]{1,2}")
+_KEY = re.compile(r"\s*(?i:(?:line|zeile|ligne) ?\d|\W{0,2}answer\W{0,2})\s*:\W{0,2}\s*")  # before the text
+_PART_OF_KEY = re.compile(r"\W*(?:a|an|ans|answ|answe|answer|l|li|lin|line|line \d?)\W*")
+_FENCE = re.compile(r"\s*```[\w+-]{0,20}\s*")
+_ONE = (
+    rf"\d{{1,3}}(?:\.\d+)?(?:[-\u2010-\u2015]\d{{1,3}})?(?:\s*[%\uff05]|\s*/\s*{_HIGHEST}|\s+(?:out )?of {_HIGHEST})?"
+)
+_THEN = r"[)\]}>*_`|]*(?:\s*[:;|\u2010-\u2015-]+\s*|[.,]\s+|\s+)"
+_INLINE = re.compile(
+    rf"[{_AROUND}]*{_ONE}[)\]>*_`]*[\s,;/|{WITHIN}]+[(\[<*_`~\u2248]*{_ONE}{_THEN}(?=[^\s\d{_AROUND}]|[*\"`(])"
+    rf"|[{_AROUND}]*(?P<label>{'|'.join(word for word in _LABELS if _LABELS[word])})\W{{1,4}}{_ONE}{_THEN}(?=[^\s\d])",
+    re.IGNORECASE,
+)
+_BETWEEN = " \t\n:;|-\u2010\u2011\u2012\u2013\u2014\u2015"  # numbers and the text on the same line
+_JUNK = re.compile(rf"(?:[{_AROUND}]|\d|n/a\b)*", re.IGNORECASE)
+# Behind two numbers on a line, these tell that the numbers count something.
+_COUNTING = frozenset(
+    "and or to of are is was were per percent degrees by x und oder bis et ou y o people years times out".split()  # noqa: SIM905
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """The numbers of a graded reply, each from 0 to 100.
+    """The numbers of a graded reply, each from 0 to 100, or None where there is none that can be read.
 
     Attributes:
-        prospect: How likely the whole text holds an answer; None if there is only one number.
-        confidence: How likely somebody who reads the whole text would give the same answer. The only number is the
-            prospect instead if the refusal follows.
+        prospect: How likely the whole text holds an answer.
+        confidence: How likely somebody who reads the whole text would give the same answer. The only number without a
+            label is the prospect instead if the refusal follows.
     """
 
     prospect: int | None
-    confidence: int
+    confidence: int | None
 
     def __str__(self) -> str:
         """Return the numbers as the model was asked to write them."""
-        return f"{self.confidence}" if self.prospect is None else f"{self.prospect} {self.confidence}"
+        return " ".join(str(number) for number in (self.prospect, self.confidence) if number is not None)
 
 
 class NumbersReader:
-    r"""Reads the first line of a reply, which may come in pieces.
+    r"""Reads the beginning of a reply, which may come in pieces.
 
     Numbers are those of a graded reply only if text follows them. A reply that is nothing more, such as "12 and 15", is
     an answer, so nothing is certain before the text begins or the reply ends.
@@ -53,78 +100,65 @@ class NumbersReader:
 
     Attributes:
         numbers: The numbers; None if the reply has no numbers, or while that is uncertain.
+        behind: Where a refusal may stand behind something that is no number of its own, in the text that is returned;
+            None if nowhere.
+        fenced: Whether a code fence around the numbers is still open.
     """
 
-    __slots__ = ("_at", "_fence", "_found", "_least", "_over", "_seen", "_text", "numbers")
+    __slots__ = ("_least", "_over", "_space", "_text", "behind", "fenced", "numbers")
 
     def __init__(self, least: int = 2) -> None:
         """Start before the first piece.
 
         Args:
-            least: How many numbers the line has at least: 2, or 1.
+            least: How many numbers were asked for: 2, or 1.
         """
         self.numbers: Numbers | None = None
+        self.behind: int | None = None
+        self.fenced = False
         self._least = least
-        self._text = ""
-        self._found: Numbers | None = None  # in the first line, with no text after it so far
-        self._at = 0  # where that line begins; then where the text may begin
-        self._seen = 0  # where white space after the numbers ends
-        self._fence = ""  # what opens above them
+        self._space, self._text = "", ""  # white space at the beginning, and what follows it
         self._over = False  # whether the text has begun
 
     def feed(self, piece: str) -> str:
         """Take the next piece; return the text that follows the numbers, or all text if it has no numbers."""
         if self._over:
             return piece
+        if not self._text:
+            begun = piece.lstrip()
+            self._space += piece[: len(piece) - len(begun)]
+            piece = begun
         self._text += piece
-        return self._next(final=False)
+        return "" if not piece or piece.isspace() else self._next(final=len(self._text) > _MOST)
 
     def end(self, *, cut: bool = False) -> str:
         """Finish, now that the reply has ended; return the text that was still held back.
 
         Args:
-            cut: Whether it was cut off, so that text would have followed the line of the numbers.
+            cut: Whether it was cut off, so that text would have followed the numbers.
         """
-        if cut and self._found and not self._over:
-            self._over, self.numbers = True, self._found
-        return "" if self._over else self._next(final=True)
+        return "" if self._over else self._next(final=True, cut=cut)
 
     @property
     def begun(self) -> bool:
         """Whether there is a number in a first line that is not complete."""
-        return not (self._over or self._found) and _NUMBER.search(self._text) is not None
+        if self._over or not _NUMBER.search(self._text):
+            return False
+        beginning = _beginning_of(self._text, self._least, final=False)
+        return not (beginning.certain or beginning.numbers) and _may_be_numbers(self._text[beginning.at :])
 
-    def _next(self, *, final: bool) -> str:
-        if not self._found:
-            self._read(final=final)
-        if self._found:
-            self._skip()
-        self._over = self._over or final
-        if not self._over:
+    def _next(self, *, final: bool, cut: bool = False) -> str:
+        beginning = _beginning_of(self._text, self._least, final=final)
+        if not (final or beginning.certain):
             return ""
-        text, self._text = self._text[self._at if self.numbers else 0 :], ""
-        return text
-
-    def _read(self, *, final: bool) -> None:
-        """Look for numbers in the first line that is not decoration."""
-        text = self._text
-        while (end := text.find("\n", self._at)) >= 0 and _is_decoration(text[self._at : end]):
-            self._at = end + 1
-        line = text[self._at :] if end < 0 else text[self._at : end]
-        if end < 0 and _may_be_numbers(line) and not final:
-            return
-        self._found = _numbers_in(line, self._least) if end >= 0 else None
-        self._over = self._found is None
-        self._fence, self._at = text[: self._at].strip(), end + 1
-
-    def _skip(self) -> None:
-        """Pass over empty lines between the numbers and the text, and over the end of a fence around the numbers."""
-        text = self._text
-        while (end := text.find("\n", self._at)) >= 0 and text[self._at : end].strip() in ("", self._fence):
-            self._at = end + 1
-        self._seen = _SPACES.match(text, max(self._at, self._seen)).end()  # type: ignore[union-attr]
-        if not self._fence.startswith(text[self._seen :].rstrip()):
-            self._over, self.numbers = True, self._found
+        self._over = True
+        self.behind = beginning.behind
+        if beginning.numbers and (beginning.certain or cut):
+            self.numbers, self.fenced = beginning.numbers, beginning.fenced
+            return self._text[beginning.at :]
+        if self.behind is not None:
+            self.behind += len(self._space)
+        return self._space + self._text
 
 
 def numbers_of(reply: str, least: int = 2) -> tuple[Numbers | None, str]:
@@ -135,34 +169,163 @@ def numbers_of(reply: str, least: int = 2) -> tuple[Numbers | None, str]:
 
 
 def score_of(value: object) -> int | None:
-    """Return a number from 0 to 100 as a whole number; None if it is something else."""
+    """Return a number from 0 to 100 as a whole number, also if it is written as text; None if it is something else."""
+    if isinstance(value, str):
+        pairs = _pairs_in(value)
+        value = pairs[0][1] if pairs and len(pairs) == 1 else None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _HIGHEST:
         return None
     return round(value)
 
 
-def _is_decoration(line: str) -> bool:
-    found = _DECORATION.match(line)
-    return found is not None and found.end() == len(line)
+class _Beginning(NamedTuple):
+    """What the beginning of a text is, to the extent that it has come.
+
+    Attributes:
+        certain: Whether nothing that comes can change the rest.
+        numbers: The numbers, if there are any.
+        at: Where the text after them begins.
+        fenced: Whether a fence around them is open.
+        behind: Where a refusal may stand behind something else: in all of the text if there are no numbers, else in
+            the text after them; None if nowhere.
+    """
+
+    certain: bool
+    numbers: Numbers | None = None
+    at: int = 0
+    fenced: bool = False
+    behind: int | None = None
+
+
+_Pairs = list[tuple[str, int | None]]  # labels, which may be empty, and numbers
+
+
+def _beginning_of(text: str, least: int, *, final: bool) -> _Beginning:
+    pairs: _Pairs = []
+    at, fenced = 0, False
+    while stop := _BREAK.search(text, at):
+        line = text[at : stop.start()]
+        if _FENCE.fullmatch(line) and (fenced or not pairs):
+            fenced = not pairs
+        elif not (_RULE.fullmatch(line) if pairs else _leads(line)):
+            more = _pairs_in(line) or []
+            if not more or not _belongs(more, pairs, least):
+                break
+            pairs += more
+        at = stop.end()
+    line = text[at : stop.start() if stop else len(text)]
+    if not pairs:
+        return _inline(text, at, stop=stop is not None, fenced=fenced, final=final)
+    labelled = any(label for label, _ in pairs)
+    counted = _COUNTED.match(text)
+    keyed = labelled or (counted is not None and counted[0].endswith(":"))
+    words = line.strip().lower()
+    certain = stop is not None or not (
+        _RULE.fullmatch(line)
+        or (not final and _PART_OF_RULE.fullmatch(words))
+        or (fenced and "```".startswith(words))
+        or (len(pairs) == 1 and (least > 1 or labelled) and (_pairs_in(line) if final else _may_be_numbers(line)))
+        or (keyed and not final and _PART_OF_KEY.fullmatch(words))
+    )
+    if certain and keyed and (key := _KEY.match(text, at)):
+        at = key.end()
+    behind = None
+    if len(pairs) == least == 1 and (junk := _JUNK.match(text, at)):
+        certain = certain and (final or not "n/a".startswith(text[junk.end() :].lower()))
+        behind = junk.end() - at if any(map(str.isdigit, junk[0])) else None
+    return _Beginning(certain, _assigned(pairs), at, fenced, behind)
+
+
+def _belongs(more: _Pairs, pairs: _Pairs, least: int) -> bool:
+    """Return whether the numbers of a line are the first, or go on from those of the line before."""
+    both_named = bool(pairs and pairs[0][0] and more[0][0])
+    return not pairs or (len(pairs) == len(more) == 1 and (least > 1 or both_named))
+
+
+def _assigned(pairs: _Pairs) -> Numbers:
+    named = {label: number for label, number in pairs if label}
+    others = [number for label, number in pairs if not label]
+    names = ["confidence"] if len(pairs) == 1 else [name for name in _NAMES if name not in named]
+    named |= dict(zip(names, others, strict=False))
+    return Numbers(named.get("prospect"), named.get("confidence"))
+
+
+def _inline(text: str, at: int, *, stop: bool, fenced: bool, final: bool) -> _Beginning:
+    """Return numbers that stand on a line with the text; or where a refusal may stand behind something else.
+
+    Args:
+        text: The text.
+        at: Where the line begins, which is complete if `stop`.
+        stop: Whether the line is complete.
+        fenced: Whether a fence is open.
+        final: Whether the text is.
+    """
+    line = text[at:] if not stop else text[at : _BREAK.search(text, at).start()]  # type: ignore[union-attr]
+    if not stop and (_is_around(line) and len(line) <= _LONGEST if final else _may_be_numbers(line)):
+        return _Beginning(certain=False, at=at)
+    if found := _INLINE.match(line):
+        word = _WORD.match(line, found.end())
+        begun = word[0].lower() if word else "-"
+        if not (stop or final) and word and word.end() == len(line) and any(one.startswith(begun) for one in _COUNTING):
+            return _Beginning(certain=False)
+        pairs = None if begun in _COUNTING else _pairs_in(found[0].rstrip(_BETWEEN))
+        if pairs and len(pairs) == (1 if found["label"] else 2):
+            return _Beginning(True, _assigned(pairs), at + found.end(), fenced)
+    junk = _JUNK.match(text).end()  # type: ignore[union-attr]
+    if not final and junk <= _LONGEST and "n/a".startswith(text[junk:].lower()):
+        return _Beginning(certain=False)
+    if any(one.isalnum() for one in text[:junk]):
+        return _Beginning(certain=True, behind=junk)
+    short = len(line) <= _SHORT and len(_WORD.findall(line)) <= _MOST_WORDS
+    return _Beginning(certain=stop or not short, behind=min(at + len(line) + 1, len(text)) if short else None)
+
+
+def _leads(line: str) -> bool:
+    """Return whether a line only leads to the numbers, or is empty."""
+    return len(line) <= _LONGEST and not _NUMBER.search(line) and _is_around(line)
+
+
+def _is_around(line: str) -> bool:
+    """Return whether a line has nothing but labels, numbers, and what may stand around them."""
+    words = [found["word"].lower() for found in _TOKEN.finditer(line) if found["word"]]
+    known = all(word in _LABELS or word in _UNREAD for word in words)
+    return known and _DECORATION.fullmatch(_TOKEN.sub("", line)) is not None
 
 
 def _may_be_numbers(line: str) -> bool:
     """Return whether a line that is not complete may still become numbers."""
-    if len(line) > _LONGEST or len(_NUMBER.findall(line)) > 4:  # noqa: PLR2004 - 80/100 42/100
+    line = _PART_OF_BREAK.sub("", line)
+    if len(line) > _LONGEST or len(_NUMBER.findall(line)) > 6:  # noqa: PLR2004 - 80-90/100 42-50/100
         return False
-    words = _WORD.findall(line.lower())
-    last = words.pop() if words and line[-1:].isalpha() else ""
-    return all(word in _LABELS for word in words) and any(label.startswith(last) for label in _LABELS)
+    last = _WORD.findall(line.lower())[-1:] if line[-1:].isalpha() else []
+    known = last and any(label.startswith(last[0]) for label in (*_LABELS, *_UNREAD, "answer"))
+    return _is_around(line[: len(line) - len(last[0])] if known else line)
 
 
-def _numbers_in(line: str, least: int) -> Numbers | None:
-    for candidate in (_OF_ALL.sub(" ", line), line):
-        words = _WORD.findall(candidate.lower())
-        rest = _WORD.sub("", _NUMBER.sub("", candidate))
-        if len(line) > _LONGEST or not all(word in _LABELS for word in words) or not _is_decoration(rest):
-            continue
-        scores = [score_of(float(number)) for number in _NUMBER.findall(candidate)]
-        known = [score for score in scores if score is not None]
-        if len(scores) == len(known) and least <= len(known) <= 2:  # noqa: PLR2004
-            return Numbers(known[0] if len(known) > 1 else None, known[-1])
-    return None
+def _pairs_in(line: str) -> _Pairs | None:
+    """Return the numbers of a line, each with its label; None if the line has anything else, or more than two."""
+    if len(line) > _LONGEST:
+        return None
+    if counted := _COUNTED.match(line):
+        line = line[counted.end() :]
+    line = _RANGE.sub("", _OF_ALL.sub(" ", line))
+    if not _is_around(line):
+        return None
+    tokens = [(found["number"], (found["word"] or "").lower()) for found in _TOKEN.finditer(line)]
+    pairs: _Pairs = []
+    label = ""
+    for number, word in tokens:
+        if number:
+            if (score := score_of(float(number))) is None:
+                return None
+            pairs.append((label, score))
+            label = ""
+        elif word in _UNREAD and pairs and pairs[-1][1] is not None:
+            pairs.append((label, None))
+            label = ""
+        elif name := _LABELS.get(word, ""):
+            if pairs and tokens[0][0] and not pairs[-1][0]:  # 80 (prospect)
+                pairs[-1] = name, pairs[-1][1]
+            else:
+                label = name
+    return pairs if 1 <= len(pairs) <= 2 else None  # noqa: PLR2004

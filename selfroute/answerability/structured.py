@@ -6,13 +6,13 @@ So everything that follows, such as the verdict, is the same for both kinds of r
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, Literal, NamedTuple, Protocol
 
 from selfroute.answerability.ending import REPORTED, Ending
-from selfroute.answerability.scores import score_of
+from selfroute.answerability.scores import Numbers, score_of
 
 Answerability = Literal["text", "graded", "structured"]
 
@@ -24,6 +24,10 @@ CONFIDENCE = (
     "From 0 to 100: how likely it is that somebody who reads the whole longer text would give the same answer as you "
     "give from these passages; 0 if you give none."
 )
+
+KEYS = frozenset(["answerable", "answer", "prospect", "confidence"])
+_DEEPEST, _MOST_OBJECTS = 3, 8
+_WAS_TO_BE = re.compile(r"\s*(?:```\w*\s*)?(?:\[\s*)*[\[{](?!\w)")
 
 _SCORES = {"prospect": (int, PROSPECT), "confidence": (int, CONFIDENCE)}
 
@@ -82,12 +86,66 @@ def length_of(form: Form, pydantic: Any) -> int:
     return len(json.dumps(report_of(form, pydantic).model_json_schema()))
 
 
-def report_in(candidates: Iterable[Any]) -> Mapping[str, Any] | None:
-    """Return the first candidate that is a report; None if no candidate is."""
-    for candidate in candidates:
-        if isinstance(candidate, Mapping) and isinstance(candidate.get("answerable"), bool):
-            return candidate
-    return None
+class Report(NamedTuple):
+    """What a report says, in whatever way it is written.
+
+    Attributes:
+        answerable: Whether the question can be answered; None if the report does not say so, or not in a way that can
+            be read.
+        answer: The answer, or what the report says in place of one; may be empty.
+        prospect: From 0 to 100; None if there is none that can be read.
+        confidence: From 0 to 100; None if there is none that can be read.
+    """
+
+    answerable: bool | None
+    answer: str
+    prospect: int | None
+    confidence: int | None
+
+    def text(self, refusal: str, *, graded: bool) -> str:
+        """Return the report as the text that a model would have written: its numbers, and the answer or the refusal."""
+        said = self.answer.strip()
+        text = self.answer if self.answerable and said else f"{refusal}. {said}" if said else refusal
+        numbers = Numbers(self.prospect, self.confidence)
+        if not graded or (self.confidence is None and (self.prospect is None or text is self.answer)):
+            return text
+        return f"{'Prospect: ' if self.confidence is None else ''}{numbers}\n{text}"
+
+
+NO_REPORT = Report(None, "", None, None)
+
+
+def report_in(candidates: Iterable[Any]) -> Report | None:
+    """Return what the reports among some candidates say; None if none is a report.
+
+    Reports that differ say nothing: the question is not answered.
+    """
+    found = {report for candidate in candidates for report in _reports_in(candidate)}
+    return None if not found else found.pop() if len(found) == 1 else NO_REPORT
+
+
+def _reports_in(value: Any, depth: int = 0) -> Iterator[Report]:
+    """Yield the reports within a value: it may be one, hold one under a single key, or list some."""
+    if isinstance(value, list) and depth < _DEEPEST:
+        for one in value:
+            yield from _reports_in(one, depth + 1)
+    elif isinstance(value, Mapping) and not KEYS.isdisjoint(value):
+        answer = value.get("answer")
+        said = answer if isinstance(answer, str) else "" if answer is None else json.dumps(answer, ensure_ascii=False)
+        said = ", ".join(answer) if isinstance(answer, list) and all(isinstance(one, str) for one in answer) else said
+        # Without the key, the answer speaks for itself.
+        answerable = _truth(value["answerable"]) if "answerable" in value else bool(said.strip()) or None
+        report = Report(answerable, said, score_of(value.get("prospect")), score_of(value.get("confidence")))
+        if report != NO_REPORT:
+            yield report
+    elif isinstance(value, Mapping) and len(value) == 1 and depth < _DEEPEST:
+        yield from _reports_in(next(iter(value.values())), depth + 1)
+
+
+def _truth(value: Any) -> bool | None:
+    if isinstance(value, str):
+        return {"true": True, "yes": True, "false": False, "no": False}.get(value.strip().lower())
+    return value if isinstance(value, bool) else None
 
 
 class _Received(Protocol):
@@ -110,30 +168,83 @@ def text_of(candidates: Iterable[Any], raw: str, *, tally: _Received, refusal: s
         form: What the report was to have; its numbers come first.
     """
     report = report_in(candidates)
-    text = _text_of(report, raw, tally=tally, refusal=refusal)
-    scores = [score_of(report.get(name)) for name in form.scores] if report else []
-    tally.report = text if None in scores or not (scores and text) else f"{' '.join(map(str, scores))}\n{text}"
-    if not raw:
-        tally.text.append(tally.report)  # so that it is counted if the provider does not report counts
-    return tally.report
-
-
-def _text_of(report: Mapping[str, Any] | None, raw: str, *, tally: _Received, refusal: str) -> str:
-    answer = report.get("answer") if report else None
-    said = isinstance(answer, str) and bool(answer.strip())
     if tally.ending().kind in ("complete", "tool call"):  # a call is what the model was asked for
         tally.ended = REPORTED
-        if report is None:
-            return raw
-    elif report is None or (report["answerable"] and not said):
-        return ""  # it was cut off before it had said anything
-    if not said:
-        return refusal
-    return str(answer) if report["answerable"] else f"{refusal}. {answer}"
+        text = report.text(refusal, graded=form.graded) if report else refusal if is_unreadable(raw) else raw
+    elif report is None or (report.answerable and not report.answer.strip()):
+        text = ""  # it was cut off before it had said anything
+    else:
+        text = report.text(refusal, graded=form.graded)
+    tally.report = text
+    if not raw:
+        tally.text.append(text)  # so that it is counted if the provider does not report counts
+    return text
+
+
+def is_unreadable(text: str) -> bool:
+    """Return whether a text that is no report was to be one: nothing of it may be shown."""
+    return _WAS_TO_BE.match(text) is not None or any(f'"{key}"' in text for key in KEYS)
 
 
 def json_in(text: str) -> Any:
-    """Return the JSON object in a text; None if the text contains none."""
-    with suppress(ValueError, RecursionError):
-        return json.loads(text[text.find("{") : text.rfind("}") + 1])
-    return None
+    """Return the JSON objects in a text, in a list if there are several; None if the text contains none."""
+    found, at = [], 0
+    for _ in range(_MOST_OBJECTS):
+        if (start := text.find("{", at)) < 0:
+            break
+        try:
+            value, at = _DECODER.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            at = start + 1
+        else:
+            found.append(value)
+    return None if not found else found[0] if len(found) == 1 else found
+
+
+def _unambiguous(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object in which a key that is there twice, with two values, holds neither."""
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        found[key] = None if key in found and found[key] != value else value
+    return found
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_unambiguous)
+
+
+class ReportReader:
+    """Reads a report that a model writes as text, and returns the text that it stands for once the reply has ended.
+
+    Any other text is passed on, as soon as it begins otherwise.
+    """
+
+    __slots__ = ("_over", "_refusal", "_text")
+
+    def __init__(self, refusal: str) -> None:
+        """Start before the first piece of a reply that was asked for numbers, and for `refusal` if it declines."""
+        self._refusal, self._text = refusal, ""
+        self._over = False  # whether the text is no report
+
+    def feed(self, piece: str) -> str:
+        """Take the next piece; return the text that is certain not to be a report."""
+        if self._over:
+            return piece
+        begun = _BEGUN.match(self._text)
+        self._text += piece
+        if begun or ((begun := _BEGUN.match(self._text)) and begun[1] in KEYS) or _MAY_BEGIN.match(self._text):
+            return ""
+        self._over, text, self._text = True, self._text, ""
+        return text
+
+    def end(self, *, cut: bool = False) -> str:
+        """Return the text that the reply stands for; `cut` if it was cut off."""
+        text, self._text = self._text, ""
+        if self._over or not _BEGUN.match(text):
+            return text
+        self._over = True
+        report = report_in([json_in(text)])
+        return report.text(self._refusal, graded=True) if report else "" if cut else self._refusal
+
+
+_BEGUN = re.compile(r"\s*(?:```\w*\s*)?(?:\[\s*)?\{\s*\"(\w+)\"\s*:")
+_MAY_BEGIN = re.compile(r"\s*(?:`{1,2}\Z|```\w{0,20}\s*)?(?:\[\s*)?(?:\{\s*(?:\"(?:\w{0,40}\"?\s*)?)?)?\Z")

@@ -139,6 +139,11 @@ class Costs(Generic[Document]):
         return "".join(self.tally.text) if self.tally else ""
 
     @property
+    def sent(self) -> Sequence[str]:
+        """The texts of the messages of the latest prompt."""
+        return self._prompt.texts if self._prompt and self._prompt.is_known else ()
+
+    @property
     def ending(self) -> Ending:
         """How the latest reply ended."""
         return self.tally.ending() if self.tally else DONE
@@ -209,10 +214,9 @@ class Costs(Generic[Document]):
     def priced(self, step: Route, tally: Tally | None = None) -> PricedModel:
         """Return the model as which a step is priced: the declared, answering or configured one."""
         declared = self._settings.declared_model(step, shared=self._host.one_model)
-        if declared:
-            return declared
-        name = self._host.name_of(step)
-        return tally.model(name) if tally else name
+        if tally is None:
+            return declared or self._host.name_of(step)
+        return (declared or tally.model(self._host.name_of(step))).served(tally.tier())
 
     def of_step(self, step: Route, *, tokens: int) -> tuple[StepUsage, Cost]:
         """Estimate the usage and the cost of a step that is still to come.

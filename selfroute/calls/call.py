@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from selfroute.answerability import declines, declines_anywhere
 from selfroute.answerability.ending import Ending
 from selfroute.answerability.final import FinalGate
-from selfroute.answerability.gate import Gate, ReasoningSplitter
+from selfroute.answerability.gate import Gate
 from selfroute.answerability.graded import GradedGate
 from selfroute.answerability.last import LastGate
 from selfroute.calls.asking import Costs, ModelCalls
@@ -131,21 +131,24 @@ class Call(Generic[Document]):
         """Return a fresh gate for a reply of a step."""
         own_words = self.settings.not_found is None  # of a decline are shown; else it is known before any text
         if step == "long_context":
-            return FinalGate(self.refusal) if own_words else Gate(self.refusal)
+            return FinalGate(self.refusal, sent=self._sent) if own_words else Gate(self.refusal, sent=self._sent)
         gate, last = self._gate(step), step == "sections" and self.settings.max_documents == 0
         return LastGate(gate, self.refusal) if last and own_words else gate
 
     def _gate(self, step: Route) -> Gate | GradedGate:
         bounds = self.settings.bounds
         if bounds is None:
-            return Gate(self.refusal)
+            return Gate(self.refusal, sent=self._sent)
         ungraded = None if self.settings.structured else self._memory.ungraded
+        doubt, stop, numbers = bounds.doubt_below, bounds.stop_below, 2
         if step == "sections":
-            below = bounds.sections_below[: self.fitting.rung + 1][-1]
-            stop = bounds.sections_stop
-            return GradedGate(self.refusal, doubt_below=below, stop_below=stop, numbers=1, ungraded=ungraded)
-        doubt, stop = bounds.doubt_below, bounds.stop_below
-        return GradedGate(self.refusal, doubt_below=doubt, stop_below=stop, ungraded=ungraded)
+            doubt, stop, numbers = bounds.sections_below[: self.fitting.rung + 1][-1], bounds.sections_stop, 1
+        return GradedGate(
+            self.refusal, doubt_below=doubt, stop_below=stop, numbers=numbers, ungraded=ungraded, sent=self._sent
+        )
+
+    def _sent(self) -> Sequence[str]:
+        return self.costs.sent
 
     def is_too_long(self, error: Exception) -> bool:
         """Return whether an error means that the prompt was too long for the model's window."""
@@ -298,11 +301,10 @@ class Call(Generic[Document]):
 
         if not answer.answerable:
             return replace(answer, citations=[])
-        _, text = ReasoningSplitter().split(answer.text, final=True)
         host = self.host
         context = [(host.source_of(document), host.text_of(document)) for document in answer.context]
         metadata = [host.place_of(document).metadata for document in answer.context]
-        return replace(answer, citations=cite(host.question, text, context, metadata=metadata))
+        return replace(answer, citations=cite(host.question, answer.text, context, metadata=metadata))
 
     async def acite(self, answer: Answer) -> Answer:
         """The async twin of `cite`: a long text would block the event loop."""

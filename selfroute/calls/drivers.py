@@ -88,10 +88,14 @@ def stream(flow: Flow, call: Call[Any]) -> Generator[Item, None, None]:  # noqa:
             shown = [effect.text]
             account.shown(effect)
             yield effect.text
-            if pieces is not None:
-                for piece in filter(None, pieces):
-                    shown.append(piece)
-                    yield piece
+            if pieces is not None and gate is not None:
+                for piece in pieces:
+                    if text := gate.feed(piece):
+                        shown.append(text)
+                        yield text
+                if text := gate.end(call.ending.kind):
+                    shown.append(text)
+                    yield text
                 effect = call.ended(effect, "".join(shown))
             effect = call.cite(effect)
             with suppress(Exception):  # an error in measuring must not cost the answer
@@ -136,11 +140,14 @@ async def astream(flow: Flow, call: Call[Any]) -> AsyncGenerator[Item, None]:  #
             shown = [effect.text]
             account.shown(effect)
             yield effect.text
-            if pieces is not None:
+            if pieces is not None and gate is not None:
                 async for piece in pieces:
-                    if piece:
-                        shown.append(piece)
-                        yield piece
+                    if text := gate.feed(piece):
+                        shown.append(text)
+                        yield text
+                if text := gate.end(call.ending.kind):
+                    shown.append(text)
+                    yield text
                 effect = await call.aended(effect, "".join(shown))
             effect = await call.acite(effect)
             with suppress(Exception):  # an error in measuring must not cost the answer
@@ -179,7 +186,7 @@ async def _ajudged(effect: Generate, pieces: AsyncIterable[str], gate: AnyGate, 
 
 
 def _reply(effect: Generate, verdict: Verdict | None, text: str, call: Call[Any]) -> Reply:
-    if verdict is None:
+    if verdict is None or (verdict.signal == "phrase" and call.ending.kind == "refused"):  # it did not read
         raise call.ending.error(effect.step)
     return Reply(text, verdict)
 

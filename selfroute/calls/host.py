@@ -84,6 +84,11 @@ class Prompt:
         return str(self.value)
 
     @property
+    def texts(self) -> Sequence[str]:
+        """The texts of its messages."""
+        return [self.text]
+
+    @property
     def is_known(self) -> bool:
         """Whether the prompt is known before its step; else only the step can make it."""
         return True

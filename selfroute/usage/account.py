@@ -63,6 +63,10 @@ class Tally:
         """Return whether an error only says how a reply ended, as some clients do, and note that."""
         return False
 
+    def tier(self) -> Any:
+        """Return the tier in which the provider says that it served the reply; None if it says nothing."""
+        return None
+
     def model(self, configured: PricedModel) -> PricedModel:
         """Return the model that answered: the configured one, a dated version of it, or a fallback."""
         return configured

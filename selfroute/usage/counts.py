@@ -25,6 +25,12 @@ def as_count(value: Any) -> int:
         return 0
 
 
+def written_of(read: Any, written: Any, total: Any) -> int:
+    """Return the tokens of a reply; some servers count those of reasoning only in the total."""
+    counted, before = as_count(written), as_count(read)
+    return max(counted, as_count(total) - before) if counted and before else counted
+
+
 @dataclass(frozen=True, slots=True)
 class Cost:
     """An amount of money. `+` adds two of them; the sum is known only if both are.

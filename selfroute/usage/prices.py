@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cache, lru_cache
 from types import ModuleType
@@ -21,6 +21,7 @@ _NAMELESS = Cost(None, "the model does not report its name: pass priced_as='prov
 _ADVICE = "priced_as='provider:name' says what to price it as"
 UNKNOWN = "unknown"  # the name of a model that does not report its name
 _HOUR = 3_600.0  # seconds
+_STANDARD = frozenset(["", "auto", "default", "standard"])  # names of the standard tier
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +34,14 @@ class PricedModel:
         url: The address at which the model is called, as `address_of` returns it; None if it is not known. Whoever
             answers there charges for the model, if anybody does, whatever the client and the model are called.
         fallbacks: The models that may reply in its place.
+        tier: The provider's tier that the reply was served in, such as "flex"; None for the standard one.
     """
 
     name: str | None = None
     provider: str | None = None
     url: str | None = None
     fallbacks: tuple[PricedModel, ...] = field(default=(), compare=False)
+    tier: str | None = field(default=None, compare=False)
 
     @property
     def title(self) -> str:
@@ -50,6 +53,10 @@ class PricedModel:
         """Return the model that these values, as its client reports them, describe; ignore what is not text."""
         stated, by, at = (value if isinstance(value, str) and value else None for value in (name, provider, url))
         return cls(stated, by, at)
+
+    def served(self, tier: Any) -> PricedModel:
+        """Return the same model in the tier that a reply states."""
+        return replace(self, tier=tier) if isinstance(tier, str) and tier not in _STANDARD else self
 
     def replied(self, answered: PricedModel) -> PricedModel:
         """Return the model that replied, as the reply states it: this one, a dated version of it, or a fallback."""
@@ -125,6 +132,10 @@ def cost_of(model: PricedModel, counts: StepUsage) -> Cost:
 
 def _dollars(prices: Any, counts: StepUsage, model: PricedModel, provider: dict[str, str]) -> Decimal:
     def price(**usage: int) -> Any:
+        if model.tier:
+            with suppress(Exception):  # older versions know no tiers
+                context = {"service_tier": model.tier}
+                return prices.calc_price(prices.Usage(**usage), _listed_name(model), **provider, price_context=context)
         return prices.calc_price(prices.Usage(**usage), _listed_name(model), **provider)
 
     cached = min(counts.cached_tokens, counts.input_tokens)  # genai-prices refuses counts that contradict each other

@@ -161,7 +161,16 @@ UNMINDFUL = {
     "empty": ("", ANSWER, "empty"),
     "half a report": ('{"answerable": false}', ANSWER, "sentinel"),
     "fenced": ('```json\n{"answerable": true, "answer": "Mr Lin."}\n```', "Mr Lin.", "answered"),
-    "no report": ('{"answerable": "perhaps", "answer": [1]}', '{"answerable": "perhaps", "answer": [1]}', "answered"),
+    "no report": ('{"answerable": "perhaps", "answer": [1]}', ANSWER, "sentinel"),
+    "a word for no": ('{"answerable": "false", "answer": "Mr Lin."}', ANSWER, "sentinel"),
+    "within another": ('{"report": {"answerable": true, "answer": "Mr Lin."}}', "Mr Lin.", "answered"),
+    "two that differ": ('{"answerable": true, "answer": "Mr Lin."}\n{"answerable": false}', ANSWER, "sentinel"),
+    "one twice": (
+        '{"answerable": true, "answer": "Mr Lin."}\n{"answerable": true, "answer": "Mr Lin."}',
+        "Mr Lin.",
+        "answered",
+    ),
+    "cut off": ('{"answerable": true, "ans', ANSWER, "sentinel"),
 }
 
 

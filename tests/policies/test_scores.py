@@ -36,8 +36,8 @@ ONE_NUMBER = [
     ),
 ]
 TEXTS = [
-    *("", "Paris", "80", "80\nParis", "80%\nParis", "80 42 17", "80 42 17\nParis", "1850 42\nParis"),
-    *("1850 was the year.", "1850\nThe year is given twice.", "80 42 people came\nThat is all."),
+    *("", "Paris", "80", "80 42 17", "80 42 17\nParis", "1850 42\nParis"),
+    *("1850 was the year.", "1850\nThe year is given twice.", "80 42 people came\nThat is all.", "80 or 42 came"),
     *("In 80 of 42 cases", "-", "101 20\nParis", "unanswerable", "20 to 30 people\nas it says"),
 ]
 
@@ -98,7 +98,7 @@ def test_numbers_reader_whatever_the_pieces(text: str, cuts: list[int], least: i
 
 
 def test_numbers_reader_holds_back_no_more_than_numbers() -> None:
-    for text in ("Pa", "80 42 pe", "1 2 3 4 5", "The", "In 80 of 42 c"):
+    for text in ("Paris lies on the Seine", "1 2 3 4 5 6 7 a", "In 80 of 42 cases it w"):
         reader = NumbersReader()
         assert ("".join(map(reader.feed, text)), reader.numbers) == (text, None)
     reader = NumbersReader()
@@ -151,6 +151,96 @@ def test_graded_gate_whatever_the_pieces(draft: str, cuts: list[int], kind: Any,
         assert verdict.prospect < 20
 
 
+ONE_WAY = [  # of writing the same two numbers, and the text after them
+    *("80\n42\nParis", "80\n\n42\n\nParis", "80%\n42%\nParis", "Prospect: 80\nConfidence: 42\n\nParis"),
+    *("Confidence: 42\nProspect: 80\nParis", "**Prospect:** 80\n**Confidence:** 42\n\nParis", "1. 80\n2. 42\nParis"),
+    *("- 80\n- 42\nParis", "80 42 Paris", "80 42. Paris", "80, 42 - Paris", "(80, 42) Paris", "80 42\tParis"),
+    *(
+        "80-90 42-50\nParis",
+        "80\u201390 42\u201350\nParis",
+        "~80 ~42\nParis",
+        "\ufeff80 42\nParis",
+        "80\u200b42\nParis",
+    ),
+    *("\u0668\u0660 \u0664\u0662\nParis", "\uff18\uff10 \uff14\uff12\nParis", "80 42\u2028Paris", "80 42<br>Paris"),
+    *(
+        "Sure! 80 42\nParis",
+        "Here are the numbers:\n80 42\nParis",
+        "Line 1: 80 42\nLine 2: Paris",
+        "| 80 | 42 |\n|---|---|\nParis",
+    ),
+    *("80 (prospect) 42 (confidence)\nParis", "Prospect: 80\nConfidence: 42\nAnswer: Paris", "80 42\\nParis"),
+    *(
+        '{"prospect": 80, "confidence": 42, "answer": "Paris"}',
+        '```json\n{"prospect": "80%", "confidence": "42", "answer": "Paris"}\n```',
+    ),
+    *("```text\n80 42\nParis\n```", "<think>90 95</think>80 42\nParis", "80 42\n<think>Hm.</think>Paris<|im_end|>"),
+]
+
+
+@pytest.mark.parametrize("reply", ONE_WAY)
+def test_graded_gate_reads_numbers_as_models_write_them(reply: str) -> None:
+    for pieces in ((reply,), tuple(reply), cut(reply, [3, 7, 8, 20])):
+        gate = GradedGate(doubt_below=50, stop_below=20)
+        shown = "".join(map(gate.feed, pieces)) + gate.end()
+        assert (gate.verdict, shown) == (doubt(42, 80), "")
+        assert gate.resume() + gate.end() == "Paris"
+
+
+HEADS = [
+    "80 0\n",
+    "80\n0\n",
+    "Prospect: 80\nConfidence: 0\n\n",
+    "80 0 ",
+    "80 0: ",
+    "80-90 0\n",
+    "80\u200b0\n",
+    "N/A\n",
+    "80 n/a\n",
+]
+HEADS += [
+    "80 0 0\n",
+    "```text\n80 0\n",
+    "80\n",
+    "eighty zero\n",
+    "First line: 80 0\n",
+    "30: ",
+    "0 ",
+    "confidence 30 - ",
+    "80 -\n",
+]
+REFUSALS = ["unanswerable", "Unanswerable. The passages do not say.", "**unanswerable**", '"unanswerable"']
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_graded_gate_finds_the_refusal_behind_whatever_stands_there(head: str) -> None:
+    for reply in [head + refusal for refusal in REFUSALS] + [f"unanswerable\n{head}"]:
+        for numbers in (1, 2):
+            for pieces in ((reply,), tuple(reply)):
+                gate = GradedGate(doubt_below=0, numbers=numbers)
+                shown = "".join(map(gate.feed, pieces)) + gate.end()
+                assert gate.verdict, reply
+                assert shown == ""
+
+
+def test_graded_gate_reads_a_report_for_what_it_says() -> None:
+    for reply, answer in (
+        ('{"answerable": "true", "answer": "Paris"}', "Paris"),
+        ('[{"answerable": true, "answer": "Paris"}]', "Paris"),
+        ('{"answer": "Paris"}', "Paris"),
+        ('{"name": "Paris"}', '{"name": "Paris"}'),
+        ('{"answerable": "false", "answer": "Paris"}', None),
+        ('{"answerable": null, "answer": "Paris"}', None),
+        ('{"answerable": true, "answer": "Paris"} {"answerable": false}', None),
+        ('{"answerable": true, "answerable": false, "answer": "Paris"}', None),
+        ('{"answerable": true, "ans', None),
+    ):
+        for pieces in ((reply,), tuple(reply)):
+            gate = GradedGate(doubt_below=50)
+            shown = "".join(map(gate.feed, pieces)) + gate.end()
+            assert (bool(gate.verdict), shown) == (answer is None, answer or ""), reply
+
+
 def sure(confidence: int | None, prospect: int | None = None) -> Verdict:
     return Verdict(declined=False, signal="answered", prospect=prospect, confidence=confidence)
 
@@ -180,7 +270,7 @@ ASKED_FOR_ONE: dict[str, tuple[str, Verdict, str]] = {  # the reply, its verdict
     "in doubt, like a refusal": ("42\nUnanswerable letters go to Lin.", doubt(42), "Unanswerable letters go to Lin."),
     "sure, in Markdown": (f"**62**\n\n{LIN}", sure(62), LIN),
     "in doubt, in a fence": (f"```\n42\n```\n{LIN}", doubt(42), LIN),
-    "in doubt, after thoughts": (f"<think>hm, 90\n</think>42\n{LIN}", doubt(42), f"<think>hm, 90\n</think>{LIN}"),
+    "in doubt, after thoughts": (f"<think>hm, 90\n</think>42\n{LIN}", doubt(42), LIN),
     "sure, with a low prospect": (f"10 62\n{LIN}", sure(62, 10), LIN),
     "in doubt, with a prospect": (f"80 42\n{LIN}", doubt(42, 80), LIN),
     "hopeless": ("19\nunanswerable", declined(19), ""),

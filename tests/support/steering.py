@@ -94,12 +94,12 @@ class Steered(Scenario):
     def check(self, answer: tuple[str, str, bool], decision: Mapping[str, Any]) -> None:
         """Hold an answer, its route, whether it is one, and its decision against the scenario."""
         assert answer == (self.answer, self.route, self.answerable)
-        graded = {"prospect", "confidence"} if self.numbers else set()
+        numbers = dict(zip(("prospect", "confidence"), self.numbers or (None, None), strict=True))
+        graded = {name for name, number in numbers.items() if number is not None}
         assert set(decision) == {"declined", "signal", "evidence", "ruling", *graded}
         assert (decision["declined"], decision["signal"]) == (self.declined, self.signal)
         assert self.evidence in decision["evidence"]
-        if self.numbers:
-            assert (decision["prospect"], decision["confidence"]) == self.numbers
+        assert {name: decision[name] for name in graded} == {name: numbers[name] for name in graded}
         ruling = decision["ruling"]
         assert (ruling and (ruling["go"], ruling["by"])) == self.ruling
         assert ruling is None or set(ruling) == {"go", "by", "reason"}
@@ -131,7 +131,9 @@ def with_policy(policy: Callable[[Case], Any], **options: Any) -> dict[str, Any]
     return {**GRADED, "escalation": policy, **options}
 
 
-def _sure(name: str, *draft: str | None, numbers: tuple[int, int] | None, answer: str = LIN, **more: Any) -> Steered:
+def _sure(
+    name: str, *draft: str | None, numbers: tuple[int | None, int] | None, answer: str = LIN, **more: Any
+) -> Steered:
     return Steered(name, draft, None, answer, "rag", "answered", numbers=numbers, **{"options": GRADED, **more})
 
 
@@ -201,7 +203,7 @@ NUMBERS = [
     _sure("an answer at the bound", f"80 50\n{LIN}", numbers=(80, 50)),
     _sure("an answer that nothing can shake", f"80 1\n{LIN}", numbers=(80, 1), options={**GRADED, "doubt_below": 0}),
     _sure("an answer without numbers", "Mr Lin took the chair ", "at nine.", numbers=None),
-    _sure("an answer after one number", "80\n", LIN, numbers=None, answer=f"80\n{LIN}"),
+    _sure("an answer after one number", "80\n", LIN, numbers=(None, 80)),
     _sure("an answer that begins with a year", "1850 ", "was the year.", numbers=None, answer="1850 was the year."),
     _sure("a number out of range", "101 20\n", LIN, numbers=None, answer=f"101 20\n{LIN}"),
     *(

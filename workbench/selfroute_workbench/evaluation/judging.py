@@ -16,7 +16,8 @@ from hashlib import sha256
 from random import Random
 
 from selfroute.answerability import declines_anywhere
-from selfroute.answerability.gate import ReasoningSplitter, declines
+from selfroute.answerability.gate import declines
+from selfroute.answerability.spoken import said_in
 from selfroute_workbench.evaluation.looks import Look
 from selfroute_workbench.evaluation.questions import Question, choice_lines
 
@@ -148,7 +149,7 @@ class Sheet:
 
 def candidate_of(answer: str) -> str:
     """Return an answer as it is judged: without the model's reasoning and the white space around it."""
-    return _without_reasoning(answer).strip()
+    return said_in(answer).strip()
 
 
 def grades_in(reply: str, count: int) -> list[float] | None:
@@ -165,7 +166,7 @@ def grades_in(reply: str, count: int) -> list[float] | None:
         The grades in the order of the numbers; None if the reply cannot be read like this.
     """
     found: dict[int, float] = {}
-    for piece in _PIECES.split(_without_reasoning(reply)):
+    for piece in _PIECES.split(said_in(reply)):
         text = piece.strip(_DRESSING)
         if not _FIGURE.search(text):
             continue
@@ -176,12 +177,6 @@ def grades_in(reply: str, count: int) -> list[float] | None:
         found[int(match["number"])] = float(said)
     numbers = range(1, count + 1)
     return [found[number] for number in numbers] if set(found) == set(numbers) else None
-
-
-def _without_reasoning(text: str) -> str:
-    splitter = ReasoningSplitter()
-    _, reply = splitter.split(text, final=True)
-    return reply
 
 
 def _line(row: dict[str, object]) -> str:

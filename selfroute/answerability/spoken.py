@@ -1,0 +1,272 @@
+"""Take off a reply what is not said to the user: the prompt given back, reasoning, and the marks of templates.
+
+Servers leak these where a template does not fit the model, and some pipelines return the prompt before the text. They
+stand at the edges of a reply; a mark within a sentence is part of the answer. No more is held back than may be one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+Sent = Callable[[], Sequence[str]]
+"""Returns the texts of the messages that were sent."""
+
+_KINDS = r"(?:seed:)?(?:think(?:ing)?|thoughts?|reason(?:ing)?|reflection|analysis|scratchpad)"
+_SPECIAL = r"<[|\uff5c][^<>|\uff5c\s]{1,40}[|\uff5c]>"
+_FINAL = r"<\|channel\|>\s?final(?:[^<]|<\|constrain\|>){0,40}?<\|message\|>"
+_OPENS = rf"<{_KINDS}>|\[THINK\]|\u25c1think\u25b7|<\|(?:begin_of_)?(?:thought|think|thinking)\|>"
+_CLOSES = rf"(?:</{_KINDS}>|\[/THINK\]|\u25c1/think\u25b7|<\|(?:end_of_|/)(?:thought|think|thinking)\|>|<channel\|>)"
+# How a block of reasoning opens and closes, and whether it is the reply after all if it does not close.
+_BLOCKS = tuple(
+    (re.compile(opens), (re.compile(closes, re.MULTILINE), doubtful))
+    for opens, closes, doubtful in (
+        (rf"(?i:{_OPENS})", rf"(?i:{_CLOSES})", False),
+        (r"<\|channel>\s?thought", r"<channel\|>", False),
+        (r"<\|channel\|>\s?(?:analysis|commentary)", _FINAL, False),
+        (r"(?:analysis|commentary)(?=[A-Z])", r"assistant ?final", True),
+        (r"\W{0,3}Thought:", r"^\W{0,4}Final Answer:(?:\*\*)?(?=[^*])", True),
+    )
+)
+_MARK = re.compile(
+    rf"{_FINAL}|(?!<\|channel\|>){_SPECIAL}|(?i:{_CLOSES}|</?s>|<[be]os>|<(?:start|end)_of_turn>|\[/?INST\])"
+    r"|###? ?(?:Response|Assistant):|assistantfinal|(?:assistant|model)(?:[ \t]*\r?\n\s*(?=\S)|(?=<\|))"
+)
+_OPENING_MARKS = (
+    *(f"<{slash}{kind}>" for slash in ("", "/") for kind in ("thinking", "thoughts", "reasoning", "reflection")),
+    *(f"<{slash}{kind}>" for slash in ("", "/") for kind in ("think", "thought", "reason", "analysis", "scratchpad")),
+    *("<seed:thinking>", "<seed:think>", "</seed:think>", "[think]", "[/think]", "[inst]", "[/inst]", "<s>", "</s>"),
+    *("\u25c1think\u25b7", "\u25c1/think\u25b7", "<bos>", "<eos>", "<start_of_turn>", "<end_of_turn>", "<channel|>"),
+    *("<|channel>thought", "<|channel> thought", "<|channel|>analysis", "<|channel|>commentary", "analysis"),
+    *("commentary", "model", "assistantfinal", "### response:", "### assistant:", "thought:", "**thought:"),
+)
+_PART_OF_MARK = re.compile(
+    r"(?:<[|\uff5c][^<>|\uff5c\s]{0,40}[|\uff5c]?|(?:assistant|model)\s*(?:<\|?)?|<\|channel\|>\s?final(?:[^<]|<\|constrain\|>){0,40}?<?[|a-z]{0,10})\Z"
+)
+_LONGEST = 100  # characters of a mark
+# What stands between messages that are given back: white space, marks, and who speaks; and what may become that.
+_BETWEEN = re.compile(
+    rf"(?:\s|{_SPECIAL}|(?i:</?s>|<[be]os>|<(?:start|end)_of_turn>|\[/?INST\]|<</?SYS>>)"
+    r"|(?i:human|user|system|ai|assistant|model)[ \t]*[:\n])*"
+)
+_ROLES = ("human", "user", "system", "ai", "assistant", "model")
+_PART_OF_ROLE = re.compile(rf"(?:<[^<>\s]{{0,40}}|\[/?[a-z]{{0,4}}|(?:{'|'.join(_ROLES)})[ \t]*)\Z")
+_END = rf"(?:{_SPECIAL}|(?i:</?s>|<eos>|<end_of_turn>|\[/INST\]))"
+_PART_OF_END = r"(?:<(?:[|\uff5c][^<>|\uff5c\s]{0,40}[|\uff5c]?|/?[a-z_]{0,11})|\[/?[A-Z]{0,4})"
+_ENDS = re.compile(rf"(?:{_END}\s*)+\Z")
+_MAY_END = re.compile(rf"(?:{_END}\s*)+(?:{_PART_OF_END})?\Z|{_PART_OF_END}\Z")
+_RUN = 300  # characters of the marks at the end of a reply
+# A mark after a space ends a reply only where a sentence has ended: "It is </s>" speaks of it.
+_AT_AN_EDGE = re.compile(r"(?:\A|[\n.!?\u2026\u3002\uff01\uff1f)\"\u201d*`])\s*\Z|\S\Z")
+# The end of reasoning that the prompt has opened stands alone: on a line of its own, or where a line or sentence ends.
+_ALONE = re.compile(
+    rf"(?:\A|\n|[.!?\u2026\u3002\uff01\uff1f)\"\u201d*])\s{{0,4}}{_CLOSES}|{_CLOSES}[ \t]*(?=\n)|{_FINAL}"
+    r"|(?<=[.!?\n)\"])assistant ?final",
+    re.IGNORECASE,
+)
+_OPENED = re.compile(_OPENS, re.IGNORECASE)
+
+
+class Spoken:
+    """Passes on what a model says to the user, as it arrives.
+
+    Examples:
+        >>> spoken = Spoken()
+        >>> spoken.feed("<think>Hm."), spoken.feed("</think>It is"), spoken.feed(" red.<|im_"), spoken.feed("end|>")
+        ('', 'It is', ' red.', '')
+
+    Attributes:
+        anew: Whether all that was passed on has turned out to be reasoning; whoever reads this sets it back.
+    """
+
+    __slots__ = ("_before", "_opening", "_text", "_watching", "anew")
+
+    def __init__(self, sent: Sent | None = None) -> None:
+        """Start before the first piece.
+
+        Args:
+            sent: Returns the texts that the model may give back before its reply; None if it gives back none.
+        """
+        self.anew = False
+        self._opening: _Opening | None = _Opening(sent)
+        self._text = ""  # what may be a mark at the end
+        self._before = ""  # the end of what was passed on
+        self._watching = True  # whether the end of reasoning may stand alone
+
+    def feed(self, piece: str, *, held: bool = True) -> str:
+        """Take the next piece; return what is said in the text so far and was not returned before.
+
+        Args:
+            piece: The piece.
+            held: Whether what was returned is still held back: then the end of reasoning may stand alone.
+        """
+        return self._said(piece, held=held, final=False)
+
+    def end(self, *, held: bool = True) -> str:
+        """Return what is left of the reply, now that it has ended."""
+        return self._said("", held=held, final=True)
+
+    def _said(self, piece: str, *, held: bool, final: bool) -> str:
+        if self._opening:
+            begun = self._opening.after(piece, final=final)
+            if begun is None:
+                return ""
+            piece, self._opening = begun, None
+        text = self._text + piece
+        if held and self._watching and (rest := self._alone(text)) is not None:
+            self._text, self._before, self.anew = "", "", True
+            self._opening = _Opening(took=True)
+            return self._said(rest, held=held, final=final)
+        if "<" in text or "[" in text:
+            text = self._without_end(text, final=final)
+        else:
+            self._text = ""
+        if text:
+            self._before = (self._before + text)[-_LONGEST:] if len(text) < _LONGEST else text[-_LONGEST:]
+        return text
+
+    def _alone(self, text: str) -> str | None:
+        """Return the text after the end of reasoning that the prompt has opened; None if there is none."""
+        seen = self._before + text
+        if _OPENED.search(seen):
+            self._watching = False
+            return None
+        ends = [found.end() for found in _ALONE.finditer(seen)]
+        return seen[ends[-1] :] if ends and ends[-1] > len(self._before) else None
+
+    def _without_end(self, text: str, *, final: bool) -> str:
+        """Return a text without the marks at its end, and keep those until it goes on."""
+        self._text = ""
+        tail = (_ENDS if final else _MAY_END).search(text, max(0, len(text) - _RUN))
+        if tail is None or not _AT_AN_EDGE.search((self._before + text[: tail.start()])[-_LONGEST:]):
+            return text
+        self._text = "" if final else tail[0]
+        return text[: tail.start()]
+
+
+_Block = tuple[re.Pattern[str], bool]
+
+
+class _Opening:
+    """Takes off what stands before a reply."""
+
+    __slots__ = ("_block", "_echo", "_from", "_space", "_text", "_took")
+
+    def __init__(self, sent: Sent | None = None, *, took: bool = False) -> None:
+        """Start before the first piece; `took` if something was taken off, so that no white space comes first."""
+        self._echo = _Echo(sent) if sent else None
+        self._took = took
+        self._space, self._text = "", ""  # the white space at the beginning, and what follows it
+        self._block: _Block | None = None  # the reasoning that has begun
+        self._from = 0  # where to go on looking for its end
+
+    def after(self, piece: str, *, final: bool) -> str | None:
+        """Take the next piece; return the text so far from where the reply begins; None while that is uncertain."""
+        if self._echo:
+            rest = self._echo.after(piece, final=final)
+            if rest is None:
+                return None
+            piece, self._took, self._echo = rest, self._echo.found, None
+        if not self._text:
+            visible = piece.lstrip()
+            self._space += piece[: len(piece) - len(visible)]
+            piece = visible
+        self._text += piece
+        while self._text:
+            if self._block:
+                if not self._close(final=final):
+                    break
+                continue
+            begun = [(found.end(), how) for opens, how in _BLOCKS if (found := opens.match(self._text))]
+            if begun:
+                self._from, self._block = begun[0]
+            elif mark := _MARK.match(self._text):
+                self._take(mark.end())
+            elif final or not _may_open(self._text):
+                return self._rest()
+            else:
+                break
+        return self._rest() if final else None
+
+    def _rest(self) -> str:
+        return self._text if self._took else self._space + self._text
+
+    def _take(self, end: int) -> None:
+        self._text, self._took, self._block = self._text[end:].lstrip(), True, None
+
+    def _close(self, *, final: bool) -> bool:
+        """Take off the block that has begun; return whether it has ended."""
+        closes, doubtful = self._block  # type: ignore[misc]
+        if found := closes.search(self._text, self._from):
+            self._take(found.end())
+            return True
+        if final and not doubtful:
+            self._take(len(self._text))
+        self._from = max(self._from, len(self._text) - _LONGEST)
+        if not doubtful:
+            self._text, self._from = self._text[self._from :], 0
+        return False
+
+
+class _Echo:
+    """Compares a reply with what was sent, which the model may give back word for word."""
+
+    __slots__ = ("_at", "_begun", "_offset", "_sent", "_text", "_texts", "found")
+
+    def __init__(self, sent: Sent) -> None:
+        self.found = False  # whether all of it was given back
+        self._sent, self._text, self._at = sent, "", 0  # the reply so far, and up to where it is what was sent
+        self._texts: list[str] | None = None  # the texts that are still to come
+        self._begun = self._offset = 0  # where the first of them begins in the reply; how much of it has come
+
+    def after(self, piece: str, *, final: bool) -> str | None:
+        """Take the next piece; return the reply so far without what was sent; None while that is uncertain."""
+        self._text += piece
+        if self._texts is None:
+            self._texts = [text for one in self._sent() if (text := one.strip())]
+        while self._texts:
+            if not self._offset:
+                self._at = self._begun = _end_of_gap(self._text, self._at)
+            expected, come = self._texts[0], len(self._text) - self._at
+            if come <= 0:
+                return self._text if final else None
+            count = min(come, len(expected) - self._offset)
+            if not expected.startswith(self._text[self._at : self._at + count], self._offset):
+                if (after := _end_of_gap(self._text, self._begun)) > self._begun:  # the text begins like a role
+                    self._at, self._offset = after, 0
+                    continue
+                return None if not final and _may_be_role(self._text[self._begun :]) else self._text
+            self._at, self._offset = self._at + count, self._offset + count
+            if self._offset == len(expected):
+                self._texts.pop(0)
+                self._offset = 0
+        rest = self._text[_end_of_gap(self._text, self._at) :]
+        if not final and _may_be_role(rest):
+            return None
+        self.found = True
+        return rest
+
+
+def _end_of_gap(text: str, at: int) -> int:
+    """Return where what stands between two messages ends."""
+    return _BETWEEN.match(text, at).end()  # type: ignore[union-attr]
+
+
+def _may_be_role(text: str) -> bool:
+    """Return whether a text may become what stands between two messages."""
+    lower = text[:_LONGEST].lower()
+    return any(role.startswith(lower) for role in _ROLES) or _PART_OF_ROLE.match(lower) is not None
+
+
+def _may_open(text: str) -> bool:
+    """Return whether a text may become a mark."""
+    if len(text) > _LONGEST:
+        return False
+    lower = text.lower()
+    return any(mark.startswith(lower) for mark in _OPENING_MARKS) or _PART_OF_MARK.match(text) is not None
+
+
+def said_in(reply: str) -> str:
+    """Return what a whole reply says to the user."""
+    spoken = Spoken()
+    return spoken.feed(reply) + spoken.end()
