@@ -20,6 +20,7 @@ from replies import (
     REFUSALS,
     STILL_DENYING,
     TELLING,
+    YES_NO,
     by_language,
     languages_put_back,
 )
@@ -212,6 +213,14 @@ def test_declines_anywhere_sentences_that_describe(told: Sequence[str]) -> None:
     assert misjudged(told, lambda reply: bool(declines(reply)) and quotes(declines_anywhere(reply), reply)) == []
 
 
+@pytest.mark.parametrize("told", YES_NO.values(), ids=list(YES_NO))
+def test_declines_of_yes_and_no(told: dict[str, list[str]]) -> None:
+    for kind, draft, last in (("answers", False, False), ("deny_things", True, False), ("deny_telling", True, True)):
+        judged = {reply: (bool(declines(reply)), bool(declines_anywhere(reply))) for reply in told[kind]}
+        assert judged == dict.fromkeys(told[kind], (draft, last))
+        assert misjudged(told[kind], streams_alike) == []
+
+
 def test_declines_anywhere_a_part_of_an_answer() -> None:
     taken = [reply for replies in ANSWERS.values() for reply in replies if declines_anywhere(reply)]
     assert taken == [
@@ -297,11 +306,11 @@ def test_gate_holds_a_name(name: str) -> None:
     ("reply", "held"),
     [
         ("Paris is the capital.", "Paris is "),
-        ("No, they never met.", "No"),
+        ("No, they never met.", "No, they never "),
         ("In 1921 no ship came.", "In "),
         ("According to the report, it was 12.", "According to the "),
         ("The price is 12.", "The price is "),
-        ("The text says that she left.", "The text says "),
+        ("The text is long.", "The text is "),
         ("I kept it.", "I "),
         ("It was oak.", "It was "),
     ],
@@ -354,6 +363,8 @@ def test_language_uses_all_its_lists_and_parts(language: Language) -> None:
         *language.answers,
         *language.labels,
         *language.explains,
+        *language.whole,
+        *language.asks,
     )
     used = set(re.findall(r"\{(\w+)\}", " ".join([*rules, *language.parts.values()])))
     assert {*language.words, *language.parts} - used <= {"stops"}
