@@ -106,20 +106,33 @@ class Gate:
     """
 
     __slots__ = (
-        *("_begun", "_end", "_judging", "_limit", "_phrases", "_reader", "_reasoning", "_refusal", "_skipped", "_text"),
+        *(
+            "_begun",
+            "_end",
+            "_judging",
+            "_last",
+            "_limit",
+            "_phrases",
+            "_reader",
+            "_reasoning",
+            "_refusal",
+            "_skipped",
+            "_text",
+        ),
         "verdict",
     )
 
-    def __init__(self, refusal: str = "unanswerable", *, phrases: bool = True) -> None:
+    def __init__(self, refusal: str = "unanswerable", *, phrases: bool = True, last: bool = False) -> None:
         """Prepare for one reply.
 
         Args:
             refusal: The text that the prompt asks the model to write if it cannot answer.
             phrases: Whether declining in the model's own words counts, too. If not, only the refusal itself is held
                 back, and everything else is an answer.
+            last: Whether no step follows: then "No, the text does not mention it" answers.
         """
         self.verdict: Verdict | None = None
-        self._phrases = phrases
+        self._phrases, self._last = phrases, last
         self._begun = ""  # the beginning of the refusal, if the reply ended within it
         self._end: int | None = None  # where the refusal ends in the text
         self._refusal = compile_refusal(refusal)
@@ -229,7 +242,7 @@ class Gate:
                     return refused
                 reader.read_from(at, last=word)
         evidence = reader.text[start : reader.at]
-        answers = yield from self._matches(answering)
+        answers = (yield from self._matches(answering)) or (self._last and (yield from self._says_no(start, rules)))
         return ANSWERED if answers else Verdict(declined=True, signal="phrase", evidence=evidence)
 
     def _matches(self, state: State) -> Generator[None, None, bool]:
@@ -239,6 +252,11 @@ class Gate:
             word = yield from self._reader.word(state)
             state = state.after(word)
         return state.matched
+
+    def _says_no(self, start: int, rules: Grammar) -> Generator[None, None, bool]:
+        """Return whether a reply that declines says "no", and does not go on with whether, who or when."""
+        self._reader.read_from(start)
+        return (yield from self._matches(rules.no)) and not (yield from self._matches(rules.asks))
 
     def _skip_markup(self) -> Generator[None, None, int | None]:
         """Return where the reply begins, after the first line of a code fence and after tags; None if it is empty."""

@@ -219,6 +219,10 @@ def test_declines_of_yes_and_no(told: dict[str, list[str]]) -> None:
         judged = {reply: (bool(declines(reply)), bool(declines_anywhere(reply))) for reply in told[kind]}
         assert judged == dict.fromkeys(told[kind], (draft, last))
         assert misjudged(told[kind], streams_alike) == []
+        for reply in told[kind]:
+            gate = Gate(last=True)
+            shown = "".join(map(gate.feed, reply)) + gate.end()
+            assert (bool(gate.verdict), shown) == (last, "" if last else reply)
 
 
 def test_declines_anywhere_a_part_of_an_answer() -> None:
