@@ -2,13 +2,14 @@
 
     python benchmarks/declines.py [--labelled FILE] [--replies FOLDER] [--sample 20 --seed 1]
 
-The labelled replies are JSON lines with `reply`, `label` (`decline`, `answer`; others are left out) and `model`. The
-detector is compared with three common ways: comparing the whole reply with the refusal word, looking for that word
-anywhere in it, and a plain pattern over the first 160 characters. Replies to whole documents are also judged by the
-rule of the second step, where a denial anywhere counts. The delay is how long a reader of a stream waits: how
-much of a real answer has arrived when its first text is shown, in characters, words and pieces (some four characters,
-like tokens). Each labelled reply is also cut in many ways, which must not change its verdict. `--sample` prints some
-unlabelled replies from both sides of the verdict, for a person to read.
+The labelled replies are JSON lines with `reply`, `label` (`decline`, `answer`; others are left out), and where known
+`model` or `lang`, for each of which a score is printed. The detector is compared with three common ways: comparing the
+whole reply with the refusal word, looking for that word anywhere in it, and a plain pattern over the first 160
+characters. Replies to whole documents are also judged by the rule of the second step, where a denial anywhere counts.
+The delay is how long a reader of a stream waits: how much of a real answer has arrived when its first text is shown, in
+characters, words and pieces (some four characters, like tokens). Each labelled reply is also cut in many ways, which
+must not change its verdict. `--sample` prints some unlabelled replies from both sides of the verdict, for a person to
+read.
 
 The recordings are not part of this project: if they are missing, the script says so and ends. Exit code 1 if a target
 is missed: precision 0.98, recall 0.95, a median of three words held back, the same verdict for any cut.
@@ -83,6 +84,11 @@ def lines_of(path: Path) -> list[Json]:
     """Read a file of JSON lines."""
     with path.open(encoding="utf-8") as lines:
         return [json.loads(line) for line in lines]
+
+
+def group_of(row: Json) -> str:
+    """Return the model that wrote a reply; if it is not known, the language."""
+    return str(row.get("model") or row.get("lang") or "all")
 
 
 def score(rows: Iterable[Json], detector: Callable[[str], bool]) -> Score:
@@ -160,18 +166,19 @@ def main() -> int:
     for name, detector in DETECTORS.items():
         print(f"{name:28}{score(rows, detector)}")
     whole = [row for row in rows if row.get("step") == "long_context"]
-    print(f"{'selfroute, second step':28}{score(whole, lambda reply: bool(declines_anywhere(reply)))}")
-    by_model: dict[str, list[Json]] = defaultdict(list)
+    if whole:
+        print(f"{'selfroute, second step':28}{score(whole, lambda reply: bool(declines_anywhere(reply)))}")
+    groups: dict[str, list[Json]] = defaultdict(list)
     for row in rows:
-        by_model[row["model"]].append(row)
+        groups[group_of(row)].append(row)
     own = DETECTORS["selfroute"]
-    for model in sorted(by_model):
-        print(f"  {model:26}{score(by_model[model], own)}")
+    for group in sorted(groups):
+        print(f"  {group:26}{score(groups[group], own)}")
     total = score(rows, own)
     for row, declined in total.wrong:
         verdict = declines(row["reply"])
         what = "missed" if declined else f"not a decline, but found {verdict.evidence!r}"
-        print(f"\n  {row['model']}, {row.get('id')}: {what}\n    {' '.join(row['reply'].split())[:300]}")
+        print(f"\n  {group_of(row)}, {row.get('id')}: {what}\n    {' '.join(row['reply'].split())[:300]}")
 
     cuts = changed(row["reply"] for row in rows)
     print(f"\nCut in 22 ways each, {len(cuts)} of {len(rows)} replies get another verdict or lose text.")

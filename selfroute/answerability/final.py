@@ -13,11 +13,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from selfroute.answerability.ending import ANSWERED, Kind, Verdict
 from selfroute.answerability.gate import Gate, ReplyGate, declines
 from selfroute.answerability.spoken import Sent, said_in
 from selfroute.languages.words import UNSPACED, Refusal, compile_refusal, fold, mark_of, word_pattern
+
+if TYPE_CHECKING:
+    from selfroute.languages.automaton import State
 
 _WINDOW = 200  # characters, within which a refusal has to end, and own words have to begin
 # Closing tags; the second is one that has not ended.
@@ -180,6 +184,8 @@ def declines_anywhere(reply: str, refusal: str = "unanswerable") -> Verdict:
 def _denial(text: str, refusal: Refusal, *, opening: Verdict | None) -> Verdict | None:
     """Return the verdict on the first sentence that denies and does not answer after that; None if no sentence does.
 
+    After "No" it answers that the text does not mention something, but not if it does not say whether or who.
+
     Args:
         text: The reply.
         refusal: The refusal.
@@ -190,13 +196,15 @@ def _denial(text: str, refusal: Refusal, *, opening: Verdict | None) -> Verdict 
 
     rules = grammar()
     denying, answering, telling = rules.denials, rules.answers, NOTHING
-    at, begins, found = 0, 0, opening
-    if opening:
-        at = text.index(opening.evidence) + len(opening.evidence)
+    no = _matches(text, 0, rules.no)
+    at, begins, found = 0, 0, None if no else opening
+    if found:
+        at = text.index(found.evidence) + len(found.evidence)
         denying, answering, telling = NOTHING, NOTHING, rules.tells
     for start, end, word in _words(text, at):
         if denying is rules.denials and not found:
             begins = start
+            denying = NOTHING if no and not _matches(text, start, rules.asks) else denying
             if word != "." and (ended := _is_refusal(text, start, refusal)):
                 return Verdict(declined=True, signal="sentinel", evidence=text[start:ended])
         answering, telling = answering.after(word), telling.after(word)
@@ -212,6 +220,15 @@ def _denial(text: str, refusal: Refusal, *, opening: Verdict | None) -> Verdict 
         if word == "." and not found:
             denying, answering = rules.denials, rules.answers
     return found
+
+
+def _matches(text: str, at: int, state: State) -> bool:
+    """Return whether rules match the sentence that begins at a position."""
+    for _, _, word in _words(text, at):
+        state = state.after(word)
+        if state.matched or state.dead or word == ".":
+            break
+    return state.matched
 
 
 def _words(text: str, at: int = 0) -> Iterator[tuple[int, int, str]]:

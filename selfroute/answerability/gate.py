@@ -117,18 +117,32 @@ class Gate(ReplyGate):
         verdict: The verdict; None while it is not certain.
     """
 
-    __slots__ = ("_begun", "_end", "_judging", "_limit", "_phrases", "_reader", "_refusal", "_skipped", "_text")
+    __slots__ = (
+        "_begun",
+        "_end",
+        "_judging",
+        "_last",
+        "_limit",
+        "_phrases",
+        "_reader",
+        "_refusal",
+        "_skipped",
+        "_text",
+    )
 
-    def __init__(self, refusal: str = "unanswerable", *, phrases: bool = True, sent: Sent | None = None) -> None:
+    def __init__(
+        self, refusal: str = "unanswerable", *, phrases: bool = True, last: bool = False, sent: Sent | None = None
+    ) -> None:
         """Prepare for one reply.
 
         Args:
             refusal: The text that the prompt asks the model to write if it cannot answer.
             phrases: Whether declining in the model's own words counts, too. If not, only the refusal itself is held
                 back, and everything else is an answer.
+            last: Whether no step follows: then "No, the text does not mention it" answers.
             sent: As for all gates.
         """
-        self._phrases = phrases
+        self._phrases, self._last = phrases, last
         self._refusal = compile_refusal(refusal)
         self._limit = max(_WINDOW, 2 * len(self._refusal.core))
         super().__init__(sent)
@@ -226,7 +240,7 @@ class Gate(ReplyGate):
                     return refused
                 reader.read_from(at, last=word)
         evidence = reader.text[start : reader.at]
-        answers = yield from self._matches(answering)
+        answers = (yield from self._matches(answering)) or (self._last and (yield from self._says_no(start, rules)))
         return ANSWERED if answers else Verdict(declined=True, signal="phrase", evidence=evidence)
 
     def _matches(self, state: State) -> Generator[None, None, bool]:
@@ -236,6 +250,11 @@ class Gate(ReplyGate):
             word = yield from self._reader.word(state)
             state = state.after(word)
         return state.matched
+
+    def _says_no(self, start: int, rules: Grammar) -> Generator[None, None, bool]:
+        """Return whether a reply that declines says "no", and does not go on with whether, who or when."""
+        self._reader.read_from(start)
+        return (yield from self._matches(rules.no)) and not (yield from self._matches(rules.asks))
 
     def _skip_markup(self) -> Generator[None, None, int | None]:
         """Return where the reply begins, after the first line of a code fence, tags and keys; None if it is empty."""

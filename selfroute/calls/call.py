@@ -131,7 +131,9 @@ class Call(Generic[Document]):
         """Return a fresh gate for a reply of a step."""
         own_words = self.settings.not_found is None  # of a decline are shown; else it is known before any text
         if step == "long_context":
-            return FinalGate(self.refusal, sent=self._sent) if own_words else Gate(self.refusal, sent=self._sent)
+            if own_words:
+                return FinalGate(self.refusal, sent=self._sent)
+            return Gate(self.refusal, last=True, sent=self._sent)
         gate, last = self._gate(step), step == "sections" and self.settings.max_documents == 0
         return LastGate(gate, self.refusal) if last and own_words else gate
 

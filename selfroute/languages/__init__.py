@@ -2,7 +2,8 @@
 
 The English rules are measured on real replies (`benchmarks/declines.py`). The German, French, Spanish, Chinese and
 Japanese rules are tested only on examples that we wrote ourselves, so treat them as a starting point. All of them are
-applied to every reply. `add_language` adds another language, or replaces the rules of one of these.
+applied to every reply, and so are short replies in more languages (`refusals.py`). `add_language` adds another
+language, or replaces the rules of one of these.
 """
 
 from __future__ import annotations

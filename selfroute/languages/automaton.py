@@ -42,7 +42,7 @@ from typing import TypeAlias
 from selfroute.languages.words import is_spaced
 
 _MOST_STATES = (
-    4_000  # of an automaton that are kept; the rules of six languages have some 400 after thousands of replies
+    4_000  # of an automaton that are kept; the rules of all languages have some 1,600 after 500 different replies
 )
 _MOST_SYMBOLS = 20_000  # words whose symbol is remembered
 MARKS = frozenset(",:.?$")

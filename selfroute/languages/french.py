@@ -9,46 +9,46 @@ from selfroute.languages.language import Language
 
 WORDS = {
     # Names of the source: the passages ("context"), and works ("report"), whose silence may be an answer.
-    "passages": """papier papiers texte textes passage passages extrait extraits contexte contextes document documents
-        fragment fragments paragraphe paragraphes contenu éléments pages section sections parties chapitre
+    "passages": """papier papiers texte textes passage passages extrait extraits contexte contextes document
+        documents fragment fragments paragraphe paragraphes contenu éléments pages section sections parties chapitre
         chapitres page segment segments partie morceau morceaux bloc blocs chunk chunks snippet snippets fichier
         fichiers documentation citation citations corpus état_financier états_financiers ressource ressources""",
     "data": "données informations information",
     "work": """source sources rapport article articles auteur auteurs étude manuel notice roman livre récit contrat
         statuts procès verbal entretien compte rendu accord tableau loi règlement narrateur guide brochure
-        biographie papier papiers papers paper publication résumé histoire nouvelle narration scène lettre
-        transcription annexe annexes note notes registre comptes formulaire déclaration présentation chercheurs
-        éditeurs rédacteurs narratrice contrats bilan tableaux dialogue conversation œuvre ouvrage rapports romans
-        récits études manuels guides auteure autrice matériel matériaux""",
+        biographie papier papiers papers paper publication résumé histoire nouvelle narration scène lettre clause
+        clauses disposition dispositions fiche transcription annexe annexes note notes registre comptes formulaire
+        déclaration présentation chercheurs éditeurs rédacteurs narratrice contrats bilan tableaux dialogue
+        conversation œuvre ouvrage rapports romans récits études manuels guides auteure autrice matériel matériaux""",
     "asked": "question questions réponse information informations donnée données précision précisions détail point",
-    "information": """information* info infos réponse réponses détail* précision* indication* renseignement* mention*
-        référence* explication* citation* discussion* allusion* clarification* éclaircissement* évocation*""",
-    "findings": """donnée* élément* chiffre* projection* prévision* comparaison* description* déclaration* estimation*
-        statistique* valeur* montant* mot terme analyse* conclusion* ventilation* évaluation* commentaire*
-        affirmation* connaissance*""",
-    "given": """fourni* disponible* donné* présenté* transmis* communiqué* reproduit* mis_à_disposition proposé* cité*
-        ci_dessus dont_je_dispose que_vous_m_avez_communiqués que_vous_avez_fournis recherché* posé* suivant*
+    "information": """information* info infos réponse réponses détail* précision* indication* renseignement*
+        mention* référence* explication* citation* discussion* allusion* clarification* éclaircissement* évocation*""",
+    "findings": """donnée* élément* chiffre* projection* prévision* comparaison* description* déclaration*
+        estimation* statistique* valeur* montant* mot terme analyse* conclusion* ventilation* évaluation*
+        commentaire* affirmation* connaissance*""",
+    "given": """fourni* disponible* donné* présenté* transmis* communiqué* reproduit* mis_à_disposition proposé*
+        cité* ci_dessus dont_je_dispose que_vous_m_avez_communiqués que_vous_avez_fournis recherché* posé* suivant*
         précédent* exact* précis* complémentaire* supplémentaire* plus seul* uniquement ici en_question trois deux
         quatre cinq tous toutes récupéré* extrait_de joint* partagé* pertinent* spécifique* financier* annuel*
-        trimestriel* complet* entier* inclus* analysé* consulté* mentionné* ci_joint ci_joints suffisant*
-        détaillé* explicite* direct* clair* concret* particulier* concrè* n° numéro""",
+        trimestriel* complet* entier* inclus* analysé* consulté* mentionné* ci_joint ci_joints suffisant* détaillé*
+        explicite* direct* clair* concret* particulier* concrè* n° numéro""",
     "number": "0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15",
-    "the": """le la les l un une des d de du au aux ce cet cette ces mon ma mes votre vos notre nos leur leurs son sa
-        ses aucun aucune chaque autre autres quelconque quelque""",
+    "the": """le la les l un une des d de du au aux ce cet cette ces mon ma mes votre vos notre nos leur leurs son
+        sa ses aucun aucune chaque autre autres quelconque quelque""",
     "article": "cela ceci ça le la les l un une ce cet cette ces votre vos leur leurs son sa ses",
-    "prep": """d_après selon sur dans à au aux de du des d en_me_basant en_se_basant en_me_fondant sur_la_base à_partir
-        au_vu à_la_lecture compte_tenu après_examen après_lecture après_analyse conformément avec parmi faute
-        en_l_état en_l_absence en_fonction au_regard uniquement sur_base d_apres
-        pour_autant_que_je_puisse_en_juger à_l_examen sans après_avoir basé basée sur_base_de en après
-        soigneusement attentivement examiné lu analysé consulté étudié examen lecture analyse revue étude
-        vérification recherche avoir seulement suite étant_donné base à_travers malgré dans_l selon_le pour
-        contenu attentif attentive""",
-    "read": """examiné lu analysé parcouru consulté relu étudié cherché recherché vérifié attentivement soigneusement
-        bien""",
+    "prep": """d_après selon sur dans à au aux de du des d en_me_basant en_se_basant en_me_fondant sur_la_base
+        à_partir au_vu à_la_lecture compte_tenu après_examen après_lecture après_analyse conformément avec parmi
+        faute en_l_état en_l_absence en_fonction au_regard uniquement sur_base d_apres
+        pour_autant_que_je_puisse_en_juger à_l_examen sans après_avoir basé basée sur_base_de en après soigneusement
+        attentivement examiné lu analysé consulté étudié examen lecture analyse revue étude vérification recherche
+        avoir seulement suite étant_donné base à_travers malgré dans_l selon_le pour contenu attentif attentive""",
+    "read": """examiné lu analysé parcouru consulté relu étudié cherché recherché vérifié attentivement
+        soigneusement bien""",
     "about": "concernant quant pour sur à_propos au_sujet en_ce_qui_concerne s_agissant de du",
     "of": "de d du des sur concernant en dans",
     "that": "vous tu nous j",
     "who": "qui que qu quand où comment combien pourquoi quel quelle quels quelles si ce_que ce_qui lequel",
+    "asked_by": "si s qui quand où comment pourquoi combien quel quelle quels quelles ce_que ce_qui lequel laquelle",
     "which": "qui que qu dont où laquelle lequel lesquelles lesquels",
     # Verbs.
     "ne": "ne n",
@@ -56,39 +56,41 @@ WORDS = {
     "comma": ",",
     "clitic": "y en le la les l nous vous me m lui leur se s",
     "be": "est sont semble semblent a ont",
-    "can": """peux peut puis peuvent pouvons pourrais saurais saurait pourrait permet permettent parviens réussis arrive
-        parvenons""",
-    "adverb": """malheureusement toutefois cependant donc explicitement directement précisément clairement pas également
-        en_effet expressément spécifiquement suffisamment vraiment ici là totalement elle lui elles eux
+    "can": """peux peut puis peuvent pouvons pourrais saurais saurait pourrait permet permettent parviens réussis
+        arrive parvenons""",
+    "adverb": """malheureusement toutefois cependant donc explicitement directement précisément clairement pas
+        également en_effet expressément spécifiquement suffisamment vraiment ici là totalement elle lui elles eux
         à_aucun_moment bien par_conséquent nulle_part en_revanche absolument assez réellement nécessairement
         définitivement actuellement même encore simplement particulièrement non_plus en_détail de_façon_explicite
         de_manière_explicite de_façon_directe de_manière_directe de_façon_précise de_manière_précise
         de_manière_spécifique concrètement aussi par_ailleurs en_particulier exactement plus""",
     "soft": """explicitement expressément spécifiquement directement clairement précisément de_façon_explicite
         de_manière_explicite""",
-    "names": """mentionne* précise* indique* spécifie* évoque* aborde* détaille* dit disent renseigne* nomme* révèle*
-        cite citent explique* informe* traite traitent stipule* énonce* relate* consigne* discute* divulgue*
-        ventile* compare* examine* analyse* explore* développe* approfondit approfondissent fournissent clarifie*
-        quantifie* définit définissent identifie* énumère* liste* commente* résume* publie* explicite* suggère*
-        chiffre chiffrent confirme* affirme* déclare* expose* fait_mention font_mention fait_référence
+    "names": """désigne* mentionne* précise* indique* spécifie* évoque* aborde* détaille* dit disent renseigne*
+        nomme* révèle* cite citent explique* informe* traite traitent stipule* énonce* relate* consigne* discute*
+        divulgue* ventile* compare* examine* analyse* explore* développe* approfondit approfondissent fournissent
+        clarifie* quantifie* définit définissent identifie* énumère* liste* commente* résume* publie* explicite*
+        suggère* chiffre chiffrent confirme* affirme* déclare* expose* fait_mention font_mention fait_référence
         font_référence fait_état fait_allusion raconte* signale* souligne* référence* font_état font_allusion""",
     "holds": """renferm* compren* comporte* inclu* fourni* offre offrent apporte* permet* parle parlent fait font
         figure* dispose* décri* propose* présente* suffi* couvre* concerne* apprend apprennent montre* rapporte*
         aide* affiche* reflète* possède* laisse* met mettent tient soutien* élabore* livre* cont* donn* répond*
         entre entrent traite*""",
-    "describes": """décri* porte portent traite* évoque* relate* raconte* parle* concerne* contien* mentionne* présente*
-        abord* cite* explique* expose* apprennent apprend sont est""",
+    "describes": """signal* provien* vien* donne* rapport* indiqu* précis* annonc* reprodui* décri* porte portent
+        traite* évoque* relate* raconte* parle* concerne* contien* mentionne* présente* abord* cite* explique*
+        expose* apprennent apprend sont est""",
     "told": """mentionn* indiqu* évoqu* donné* cité* dit explicité* traité* renseigné* énoncé* stipulé* fait_mention
         rapporté* relaté* précis* spécifi* abord* révél* nomm* divulgué* quantifié* chiffré* détaill* clarifié*
         défini* énuméré* listé* décomposé* ventilé*""",
+    "treats": "trait* parle* concern* port* couvr* décri* abord*",
     "enough": "suffisant suffisante suffisants suffisantes",
     "permits": "suffit suffisent permet permettent",
     "treated": """comparé* analysé* exploré* examiné* présenté* signalé* développé* documenté* communiqué* étudié*
         discuté* illustré* montré* défini* calculé* décrit* utilisé* expliqué* proposé* fait*""",
     "given_out": """fourni* disponible* présent* inclus* contenu* trouvé* donné* accessible* indiqué* repérable*
         explicité*""",
-    "known": """connu* déterminé* identifié* trouvé* possible établi* tranché* décrit* expliqué* clair claire répondu*
-        déduit* calculé* vérifié* obtenu* localisé* confirmé* comparé* extrait*""",
+    "known": """connu* déterminé* identifié* trouvé* possible établi* tranché* décrit* expliqué* clair claire
+        répondu* déduit* calculé* vérifié* obtenu* localisé* confirmé* comparé* extrait*""",
     "figure": "figure figurent apparaît apparaissent trouve trouvent ressort ressortent",
     "inf": """répondre déterminer dire savoir conclure préciser établir trancher déduire indiquer affirmer confirmer
         renseigner prononcer connaître fournir donner apporter vérifier calculer identifier évaluer comparer
@@ -111,19 +113,18 @@ WORDS = {
         fait font dit disent indique indiquent montre montrent va vont vient vit prend prennent compte repose
         reposent permet permettent représente représentent propose proposent utilisent raconte porte s se comprend
         contient contiennent reste devient devint commence donne donnent quitte mentionne précise décrit décrivent
-        produit attribue épouse passe prévoit sert servait suit sont_été coûte reçoit reçut mourut meurt naît es
-        fue el los las del y con por para en_el no era ha fueron este esta un_ que qui qu dont où devrait
-        devraient pourrait pourraient possède aurait auraient eurent paya enregistra réduit montra révèle révèlent
-        soutiennent affirme affirment suggère explique exige implique dépend dépendent vise visent obtient atteint
-        dépasse dépassent existe existent resta appelait répondit ralentissent espère connaît sait savait voulait
-        veut""",
-    "telling": """pas aucun aucune rien ne n ni mention* précis* indiqu* dit texte contexte extraits passages je peux
-        seulement uniquement évoqu* répond* parle* semble* port* traite* concerne*""",
+        produit attribue épouse passe prévoit sert servait suit sont_été coûte reçoit reçut mourut meurt naît es fue
+        el los las del y con por para en_el no era ha fueron este esta un_ que qui qu dont où devrait devraient
+        pourrait pourraient possède aurait auraient eurent paya enregistra réduit montra révèle révèlent soutiennent
+        affirme affirment suggère explique exige implique dépend dépendent vise visent obtient atteint dépasse
+        dépassent existe existent resta appelait répondit ralentissent espère connaît sait savait voulait veut""",
+    "telling": """pas aucun aucune rien ne n ni mention* précis* indiqu* dit texte contexte extraits passages je
+        peux seulement uniquement évoqu* répond* parle* semble* port* traite* concerne*""",
     "negated": "ne n pas aucun aucune jamais rien ni non",
     # What no name begins with, and what does not continue one.
     "no_name": """, oui non no she he it they ne n il elle ils elles je nous on est sont a ont en au le la les l
-        yes* 0* 1* 2* 3* 4* 5* 6* 7* 8* 9* i the a an as at by based according from given in on to we you there this
-        that these those while since after before of for with when where who what which how why if although neither""",
+        yes* 0* 1* 2* 3* 4* 5* 6* 7* 8* 9* i the an as at by based according from given in to we you there this that
+        these those while since after before of for with when where who what which how why if although neither""",
     "no_more": ", ne n est sont était a ont avait fut qui que is are was were had has",
     "but": "mais cependant toutefois néanmoins pourtant en_revanche",
     "worked": "calcul* additionn* soustra* somm* divis* multipli*",
@@ -139,8 +140,11 @@ PARTS = {
     "in_it": "(-{comma})* {prep} ({prep} | {the} | {given})* ({passages} | {work} | {data} {given}) {head}",
     "lead": "{prep} ({prep} | {the} | {given})* ({passages} | {work} | {asked}) {head} ((que | et | de | d | du | des)"
     " (-{comma})*)? ,? | comme (-{comma})* , | {about} (-{comma})* ,",
-    "opener": "(({hedge} | {apology}) (, | que)? | (j | nous) (ai | avons) {read} ... (, | et | mais))*",
+    "opener": "(({hedge} | {apology}) (, | que)? | non (, | .) | {meta} ... (. | , | ,? {but} ,?) | (j | nous) (ai"
+    " | avons) {read} ... (, | et | mais))*",
     "aside": ", (-{comma})* ,",
+    # What the text does tell, before what it does not.
+    "meta": "({the_text} | {the_work}) {clitic}? {describes} | {article} .. (est | sont) {adverb}* {told}",
     "end": ". | , | :",
     # "Any information".
     "lots": "{not} | {adverb} | {the} | {given} | suffisamment | assez | autre | autres",
@@ -159,7 +163,7 @@ PARTS = {
     # The model does not know.
     "reader_not": "{can_not} | {ne} {clitic}* (sais | savons) {adverb}* (pas | rien) ({end} | {who} | {adverb})"
     " | {ne} {clitic}* {sees} {adverb}* {not}"
-    " | {ne} (ai | avons) {adverb}* (trouvé {in_text}? {not} | {some}"
+    " | {ne} (ai | avons) {adverb}* (trouvé {in_text}? {not} | {some} | {not} (assez | suffisamment) (de | d)"
     " | {not} (accès | trouvé | pu {clitic}* (trouver | {inf})))"
     " | (suis | sommes) (dans l impossibilité | incapable | incapables) (de | d) {clitic}* {inf}"
     " | {ne} (suis | sommes) {adverb}* pas (en mesure | capable | certain | sûr)",
@@ -169,7 +173,8 @@ PARTS = {
     " | (a | ont) {adverb}* {not} {adverb}* été {adverb}* ({told} | {given_out} {end} | ({treated} | {given_out})"
     " {in_text}) | (a | ont) {not} {told} {in_text}"
     " | (semble | semblent) {adverb}* {not} {adverb}* (être | avoir été) {adverb}* ({told} | {treated})"
-    " | y? {figure} {adverb}* {not} ({end} | {given}* {in_text}))",
+    " | y? {figure} {adverb}* {not} ({end} | {given}* {in_text}) | en? (fait | font) pas partie"
+    " | (est | sont) {not} (inclus | incluse | incluses | comprise | comprises) {end})",
     "topic_not": "{article} .. ({which} -{ne} ... | , (elle | lui | elles | eux) ,)? {told_not}",
     "name": "-{no_name} (-{no_more})?",
     "to_question": "(à {the}* {given}* question)?",
@@ -201,8 +206,14 @@ FRENCH = Language(
             "({article} .. ({which} ...)? | {about} (-{comma})*) , ({the_text} | {the_work} | ils | elles) {aside}?"
             " ({names_not} | {holds_not} | {mute})"
         ),
-        "({article} .. ({which} ...)? ,)? (aucun | aucune) {the}* {passages} {head} {ne}",
+        (
+            "({article} .. ({which} ...)? ,)? (aucun | aucune) {the}* ({passages} {head} {ne} | {work} {head} {ne}"
+            " {clitic}* ({names} | {holds} {in_text}?))"
+        ),
         "aucun (d (eux | entre eux))? {ne} {clitic}* {names}",
+        "{the_text} (s | se)? (arrête | arrêtent | interrompt | interrompent | termine | terminent | finissent) avant",
+        "{the_text} {ne} {treats} {adverb}* que | {meta} ... , mais (pas | non)",
+        "il (me | nous)? faudrait .. ({passages} | {information} | {findings})",
         "ni ({the_text} | {the_work}) ni ({the_text} | {the_work}) {ne} {clitic}* ({names} | {holds})",
         "({lead} rien | rien {in_text}) {ne} | rien {ne} {names} {adverb}* ({in_text} | dans)",
         "{who} (-{comma})* ({told_not} | , {the_text} {silent})",
@@ -221,8 +232,8 @@ FRENCH = Language(
             " (, {in_text} | (de | d) {clitic}* {inf})"
         ),
         (
-            "{not} {the}? {information} (. | , | : | {about} | {in_text} | {ne} | {given} | sur | {told} | {known} |"
-            " {given_out})"
+            "{not} {the}? {information} (. | , | : | {about} | {in_text} | {ne} | {given} | sur | {told} | {known}"
+            " | {given_out})"
         ),
         (
             "{not} -{ne} (-{ne})* {ne} ((est | sont) {adverb}* {told}"
@@ -253,11 +264,7 @@ FRENCH = Language(
         ),
         "{article} .. ({ne} peut {adverb}* pas? être {known} {in_text} | est {adverb}* {lacking} {in_text})",
         # The text is about something else.
-        "{article} .. est {adverb}* {told} ... , mais ({topic_not} | on {ne})",
-        (
-            "({the_text} | {the_work}) {clitic}? {describes} ... (. | , | ,? mais) {opener} {lead}? (({the_text} | ils"
-            " | elles | il | elle)? {silent} | {topic_not} | aucun | rien | je {reader_not} | on {ne})"
-        ),
+        "{meta} ... (. | , | ,? {but}) {lead}? ((ils | elles | il | elle)? {silent} | aucun | rien | on {ne})",
     ),
     answers=(
         "... , mais (-{telling})* (. | :)",
@@ -270,5 +277,14 @@ FRENCH = Language(
         si que quel* qui quoi dont comment pourquoi quand où veuillez pourrai* serai*""",
     listing="et ou comme tel tels telle telles exemple notamment pour",
     only="seulement uniquement",
+    no="non",
+    asks=(
+        "({not} | {told} | {names} | savoir | {information} | clair) {adverb}* (de | sur | à)? {asked_by}",
+        (
+            "(clair | claire | impossible | suffisant | suffisante | suffisamment | assez | répondre | déterminer"
+            " | savoir)"
+        ),
+        "(sais | savons | ignore) (pas | rien)? ",
+    ),
     speech="dit dirent répondit répondirent répliqua déclara avoua affirma admit",
 )

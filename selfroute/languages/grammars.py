@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -14,9 +14,10 @@ from selfroute.languages.german import GERMAN
 from selfroute.languages.japanese import JAPANESE
 from selfroute.languages.language import Language
 from selfroute.languages.notation import Rules, compile_rules
+from selfroute.languages.refusals import REFUSALS
 from selfroute.languages.spanish import SPANISH
 
-LANGUAGES = [ENGLISH, GERMAN, FRENCH, SPANISH, CHINESE, JAPANESE]
+LANGUAGES = [ENGLISH, GERMAN, FRENCH, SPANISH, CHINESE, JAPANESE, REFUSALS]
 
 # How a sentence that denied goes on if it still answers, from the denial to its end.
 _TELLS = (
@@ -50,7 +51,7 @@ class Grammar:
         def start(kind: str, *, opened: bool) -> State:
             return compile_rules(
                 Rules(
-                    rules=getattr(language, kind),
+                    rules=getattr(language, kind) + _whole(language) * (kind == "declines"),
                     start=f"(({') | ('.join(language.labels)}))? {language.start}" if opened else "",
                     words=language.words,
                     parts=language.parts,
@@ -69,17 +70,25 @@ class Grammar:
     @cached_property
     def denials(self) -> State:
         """The first state of the automaton that finds denials anywhere in a sentence; compiled when first needed."""
-        return compile_rules(
-            Rules(
-                rules=(
-                    f"(... ,)? {language.start} (({') | ('.join(language.declines)}))",
-                    *(f"... {rule}" for rule in language.denials),
-                ),
-                words=language.words,
-                parts=language.parts,
+        return self._compiled(
+            lambda language: (
+                *(f"(... ,)? {language.start} ({rule})" for rule in language.declines),
+                *(f"... {rule}" for rule in language.denials),
             )
-            for language in self.languages
         )
+
+    @cached_property
+    def no(self) -> State:
+        """The first state of the automaton of replies that begin with "no"; compiled when first needed."""
+        return self._compiled(lambda language: (f"({language.no}) (, | . | :)",) if language.no else ())
+
+    @cached_property
+    def asks(self) -> State:
+        """The first state of the automaton of what denies after "no", too; compiled when first needed."""
+        return self._compiled(lambda language: tuple(f"... ({rule})" for rule in language.asks))
+
+    def _compiled(self, rules: Callable[[Language], tuple[str, ...]]) -> State:
+        return compile_rules(Rules(rules(language), "", language.words, language.parts) for language in self.languages)
 
     @cached_property
     def tells(self) -> State:
@@ -97,6 +106,10 @@ class Grammar:
             "pauses": ",",
         }
         return compile_rules([Rules(rules=_TELLS, words=lists)])
+
+
+def _whole(language: Language) -> tuple[str, ...]:
+    return tuple(f"({rule}) ." for rule in language.whole)
 
 
 @lru_cache(maxsize=1)

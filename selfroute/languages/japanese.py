@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from selfroute.languages.language import Language
 
-_CHINESE = """是 为 為 于 這 这 没 沒 们 們 从 從 对 對 关 说 說 该 个 与 发 后 你 他 她 它 把 被 将 则 规 问 题 时
+_CHINESE = """是 为 為 于 這 这 沒 们 們 从 從 对 對 关 说 說 该 个 与 发 后 你 他 她 它 把 被 将 则 规 问 题 时
     间 还 进 过 吗 并 无 办 业 东 车 长 门 见 议 记 论 设 证 评 语 请 调 谁 转 那 书 仅 传 几 很 给 两"""
 
 WORDS = {
@@ -28,15 +28,15 @@ WORDS = {
         比較 予測 予想 見通し 内訳 証拠 根拠 分析 考察 発言 セリフ 指摘 推定 具体例 金額""",
     "given": """提供 与え いただ 頂い 示され 示した 提示 添付 参照 手元 検索 取得 抽出 入手 共有 渡され 掲載 公開
         指定 上記 以下 下記 引用 今回 該当 前述 現在 利用可能""",
-    "this": "数 これらの それらの この その 本 これら どの いずれの 各 上の 前の 当該 同 ご 全 財務 第",
+    "this": "すべての 全ての 数 これらの それらの この その 本 これら どの いずれの 各 上の 前の 当該 同 ご 全 財務 第",
     "question": "質問 尋ね 問い合わせ 照会",
     # Particles, and the endings of verbs.
     "in": "の および 及び 中 内 上 ら たち だけ のみ 全体 自体 や と , 0 1 2 3 4 5 6 7 8 9 10",
     "where": "に で から だけ のみ 中 内 上 どこ いずれ どちら",
     "at": "に は で から も を が だけ のみ 中 内 上 いずれ どこ どちら まで",
     "particle": "は が を も に か と 点 など ついて つい 関して 関する まで でしたら ことは ことも",
-    "kana": """さ れ て い お り ら か え る き で し げ け べ に っ は が す こ と つ み め わ せ ち あ も を く
-        出 た ま う よ ろ び む""",
+    "kana": """さ れ て い お り ら か え る き で し げ け べ に っ は が す こ と つ み め わ せ ち あ も を く 出
+        た ま う よ ろ び む""",
     "ending": "た の が も よ か し で け と , . :",
     # Characters that verbs are written with: verbs of saying, and (if the source is named) of knowing and containing.
     "tell": """開示 記 載 述 書 触 言 及 明 示 語 説 定 報 告 指 掲 登 扱 伝 挙 義 紹 介 論 議 規 詳 かれ のっ
@@ -47,14 +47,15 @@ WORDS = {
     "judge": """録 認 特 判 断 読 取 回 答 分 わか 見つ 見当 見 導 出 推 測 計 算 申し 上げ 案 内 調 別 探 把 握 含
         得 引 登 場 存 在 応 確 知 描 提供 提示 比較 評価 焦点 解説 関係 関連 裏付け 支持""",
     "adverb": """お ご 明確 明示的 具体的 直接 直接的 個別 別個 単独 詳細 何も どこ 一切 全く まったく 特に 特段
-        詳し はっきり 正確 いずれ 何ら 十分 必要 的 に は も な の く 具体 , とは 関連 関する 該当する 該当
-        これ以上 少し ほとんど 全然 実際 特定 これ それ 明記 地域別 事業別 製品別 国別 部門別 年度別""",
+        詳し はっきり 正確 いずれ 何ら 十分 必要 的 に は も な の く 具体 , とは 関連 関する 該当する 該当 これ以上
+        少し ほとんど 全然 実際 特定 これ それ 明記 地域別 事業別 製品別 国別 部門別 年度別""",
     "describes": "論じて 述べて 説明して 扱って 当てて 取り上げて 紹介して 描いて 関するもの ついてのもの",
     "unknown": "何とも言え わか 分か 判り 存じ 知り 答え お答え 回答 判断 特定 判別 確認",
     "doing": "し いた でき する こと ことは が り ら れ え か つき で き",
     "certain": "断定 確定 お答え 特定 判断 確認 回答 推測 判別",
     # Fillers, and words of sentences that answer after all.
     "hedge": "申し訳 すみません すいません 残念 恐れ入 恐縮 大変 せっかく ごめん 遺憾 失礼 あいにく",
+    "asking": "かどうか 誰が 誰に いつ なぜ いくら 何人 何年 どう 判断 分かり わかり 不明 十分 答え 特定 確認",
     "then": "しかし ただし ですが 一方 なお したがって そのため よって また だが けれども しかしながら",
     "worked_out": "計算 算出 わかります 分かります 求め 足す 足し 引く 引き 読み取れます",
     "offer": "ん 供 頂 願 提 認 訳 ぬ 限 般",
@@ -63,9 +64,9 @@ WORDS = {
     "any": "*",
     "comma": ",",
     "number": " ".join(map(str, range(1, 100))) + " 18* 19* 20*",
-    "inside": """まで まれ また または まま まち まず ずれ あるいは もしくは 与え 関与 付与
-        給与 寄与 賞与 供与 授与 行為 為替 被験 被害 被告 被保 将来 将軍 把握 その他 他の 他に 他社 他者 他国 他人
-        他方 該当 当該 皇后 是正 是非""",
+    "inside": """まで まれ また または まま まち まず ずれ あるいは もしくは 与え 関与 付与 給与 寄与 賞与 供与 授与
+        行為 為替 被験 被害 被告 被保 将来 将軍 把握 その他 他の 他に 他社 他者 他国 他人 他方 該当 当該 皇后 是正
+        是非""",
     # Where a phrase ends: at polite endings and Chinese characters; a topic also ends at its particle.
     "ends": f"ま は {_CHINESE}",
     "stops": f", は ま {_CHINESE}",
@@ -95,7 +96,8 @@ PARTS = {
     "none": "(なし | 無し)",
     "to_question": "({this}* 質問 (の | へ の | に 対 する | に 対 して の))?",
     "label": "{to_question} (最終 | 私の)* (回答 | 答え | 答 | 解答 | 結論 | 結果 | 判定)",
-    "opener": "({hedge} ... (, | .) | {then} ,? | {lead} | 本件 に 関 する 限り ,"
+    "opener": "((いいえ | いえ | いや) (, | .)"
+    " | {hedge} ... (, | .) | {then} ,? | {lead} | 本件 に 関 する 限り ,"
     " | ({topic} を)? (この | その | ご | お) {question} ... (が | は) ,)*",
 }
 
@@ -106,10 +108,13 @@ JAPANESE = Language(
     start="{opener}",
     labels=("({then} ,?)* {label} (: | . | は ((次 の | 以下 の) (とおり | 通り) です)? :?)",),
     answers=(
+        "(-{comma})* ため (です | でした | だ)? .",  # because
         "... (ません でした | ません | ない | なかった) です? (が | {though}) ,? (-{offer})* ({fine} | {number}) .",
         "... {not} ... . {then} ,? (-{offer})* {worked_out} (-{offer})* .",
         "{then} ,? (-{offer})* {worked_out} (-{offer})* .",
     ),
+    no="いいえ | いえ | いや",
+    asks=("{asking} | か (は | を | が | も | に つ い て | ど う か) | {not} か",),
     declines=(
         # The source does not say, whatever the topic.
         "({source} | ({topic} の)? {within} | {lead}) {as_to}? {telling_not}",
@@ -129,7 +134,9 @@ JAPANESE = Language(
         "{topic}? {told} {particle}* {within} {adverb}* {absent}",
         "({source} {phrase} | {topic} {particle}*)? {info} {particle}* (不足 | 欠 | {none} (. | ,) | 足り {not})",
         "{topic}? ({info} | 説明 | 答え | 回答 | 案内) (を | は | が | も) 見 (つ | 当) {kana}* {not}",
-        "(さら に | 追加 の | より 多く の) {info} が 必要",
+        "({topic} に は)? ((さら に | 追加 の | より 多く の) {info} | 全文) が 必要",
+        "{page} は ,? {rest} 前 (まで)? で (終わ | 途切)",
+        "{topic} は どこ に も ({tell} | {judge} | 出) ({tell} | {judge} | {kana})* {not}",
         "{page} は {phrase} 十分 (な {kana}*)? で は (あり)? {not}",
         "{topic} {particle}* ,? {within} (ない {ending} | ありま せん)",
         # The model does not know.
@@ -137,7 +144,11 @@ JAPANESE = Language(
         "(この | その | ご) 質問 には? (お? 答え | 回答) {kana}* {not}",
         "({topic} は)? 不明 (です)? .",
         "{page} は ,? {this}* {question} (と は? | に) 直接? (の | 的 な)? (関係 | 関連) (が | の)? (あり | な)",
-        "{topic} は ,? {page} 外 で す",
+        (
+            "({page} を ... {though} ,? | {page} は ,? ... (おり | あり) ,) {topic} (は | が) ({tells_not} | 見 (つ"
+            " | 当) {kana}* {not})"
+        ),
+        "{topic} は ,? ({page} 外 で す | {within} {adverb}* 不明)",
         "(回答 | 判断 | 特定) (不能 | 不可)",
     ),
 )

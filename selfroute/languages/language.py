@@ -26,6 +26,9 @@ class Language:
             in the report". The beginnings of `declines` are looked for after each comma as well.
         answers: Whole sentences, from their first word, that begin like a decline but answer after all: "The text does
             not say so directly, but adding both figures gives 42".
+        no: Words for "no", with which a reply begins to "Does the text mention it?".
+        asks: What still denies after those, where "it does not mention a fire" has answered: "does not say whether".
+        whole: First sentences that decline only as they are, up to their end: "No data.".
         labels: What may come before the refusal or a decline: "Answer:".
         explains: How an explanation begins that follows the refusal without a punctuation mark: "Unanswerable because".
         words: Lists of words that rules refer to, by name.
@@ -41,6 +44,9 @@ class Language:
     declines: tuple[str, ...]
     start: str = ""
     denials: tuple[str, ...] = ()
+    no: str = ""
+    asks: tuple[str, ...] = ()
+    whole: tuple[str, ...] = ()
     answers: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     explains: tuple[str, ...] = ()

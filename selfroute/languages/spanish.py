@@ -20,30 +20,30 @@ WORDS = {
         investigadores declaración declaraciones cuentas formulario transcripción resumen anexo nota historia
         narración escena carta cartas publicación editores redactores registro registros presentación obra
         expediente acuerdo diálogo conversación normativa apéndice cuadro tablas cuadros figura figuras gráfico
-        gráficos leyes manuales guías novelas libros cuentos relatos estudios memorias material materiales""",
+        gráficos cláusula cláusulas disposiciones ficha leyes manuales guías novelas libros cuentos relatos estudios
+        memorias material materiales""",
     "asked": "datos pregunta preguntas respuesta cuestión información dato detalle detalles",
-    "information": """información informaciones dato detalle detalles referencia referencias mención menciones alusión
-        alusiones respuesta respuestas indicación indicaciones explicación explicaciones aclaración nada precisión
-        precisiones especificación discusión especificaciones debate""",
-    "findings": """datos constancia elementos cita citas cifra cifras descripción descripciones proyección proyecciones
-        previsión previsiones pronóstico pronósticos comparación comparaciones análisis declaración declaraciones
-        desglose estimación estimaciones estadísticas valor valores palabra término método conclusiones afirmación
-        comentario comentarios conocimiento""",
+    "information": """información informaciones dato detalle detalles referencia referencias mención menciones
+        alusión alusiones respuesta respuestas indicación indicaciones explicación explicaciones aclaración nada
+        precisión precisiones especificación discusión especificaciones debate""",
+    "findings": """datos constancia elementos cita citas cifra cifras descripción descripciones proyección
+        proyecciones previsión previsiones pronóstico pronósticos comparación comparaciones análisis declaración
+        declaraciones desglose estimación estimaciones estadísticas valor valores palabra término método
+        conclusiones afirmación comentario comentarios conocimiento""",
     "given": """proporcionad* facilitad* disponible* dad* suministrad* aportad* presentad* reproducid* recuperad*
-        anterior* siguiente* citad* adjunt* mostrad* solicitad* pedid* buscad* estos esta este estas aquí
-        únicamente solo dos tres cuatro cinco todos todas que_tengo que_se_me_han que_me_has_dado proveíd*
-        provist* entregad* compartid* recibid* consultad* revisad* analizad* ofrecid* relevante* específic*
-        concret* financier* anual* trimestral* complet* enter* extraíd* seleccionad* previo previa incluid*
-        mencionad* contenid*""",
+        anterior* siguiente* citad* adjunt* mostrad* solicitad* pedid* buscad* estos esta este estas aquí únicamente
+        solo dos tres cuatro cinco todos todas que_tengo que_se_me_han que_me_has_dado proveíd* provist* entregad*
+        compartid* recibid* consultad* revisad* analizad* ofrecid* relevante* específic* concret* financier* anual*
+        trimestral* complet* enter* extraíd* seleccionad* previo previa incluid* mencionad* contenid*""",
     "number": "0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15",
-    "the": """el la lo los las un una unos unas del al de en este esta estos estas ese esa esos esas dicho dicha mi tu
-        su sus vuestra nuestra entre cualquier cualquiera ambos ambas otro otra otros otras""",
+    "the": """el la lo los las un una unos unas del al de en este esta estos estas ese esa esos esas dicho dicha mi
+        tu su sus vuestra nuestra entre cualquier cualquiera ambos ambas otro otra otros otras""",
     "article": "el la lo los las un una este esta estos estas ese esa eso esto ello su sus tu",
-    "prep": """según en con de del a al dentro por para basándome basándonos base acuerdo partir tras después revisar
-        leer analizar examinar teniendo cuenta ateniéndome conforme vista luz dado sobre sin más entre basado
-        basada basándose basados luego cuidadosamente detenidamente atentamente he haber revisado leído analizado
-        examinado revisando analizando leyendo lectura revisión análisis únicamente exclusivamente solo solamente
-        desde mediante usando utilizando ante considerando buscar una""",
+    "prep": """según en con de del a al dentro por para basándome basándonos base acuerdo partir tras después
+        revisar leer analizar examinar teniendo cuenta ateniéndome conforme vista luz dado sobre sin más entre
+        basado basada basándose basados luego cuidadosamente detenidamente atentamente he haber revisado leído
+        analizado examinado revisando analizando leyendo lectura revisión análisis únicamente exclusivamente solo
+        solamente desde mediante usando utilizando ante considerando buscar una""",
     "read": "revisado leído analizado examinado repasado buscado consultado",
     "of": "de del sobre en",
     "that": "usted ustedes tú me se has ha han nos compart* proporcion* adjunt* envi* facilit* disp*",
@@ -57,6 +57,7 @@ WORDS = {
     "permits": "permite* basta* alcanza* ayuda*",
     "enough": "suficiente suficientes",
     "has": "ha han",
+    "only": "solo sólo solamente únicamente",
     "seems": "parece parecen llega llegan",
     "needs": "haría harían sería necesito necesitaría",
     # Verbs.
@@ -65,23 +66,23 @@ WORDS = {
     "any": "ningún ninguna ninguno nada cualquier",
     "clitic": "se lo la los las le les me nos",
     "it": "lo la los las le les me nos",
-    "can": """puedo puede pueden podemos podría podríamos podrían pude pudo sabría sabríamos es_posible resulta_posible
-        sería_posible llego logro consigo""",
-    "adverb": """lamentablemente embargo explícitamente expresamente directamente claramente específicamente exactamente
-        suficiente suficientes también aquí ahí allí con_certeza con_exactitud con_seguridad absolutamente
-        por_tanto en_cambio en_ningún_momento en_absoluto realmente concretamente explícita directa específica
-        expresa precisa concreta clara detallada suficientemente necesariamente detalladamente particularmente
-        de_forma_explícita de_manera_explícita de_forma_directa de_manera_directa de_forma_específica
-        de_manera_específica en_concreto en_particular en_detalle adicional adicionales explícito directo
-        específico específicos concreto concretos explícitos explícitas específicas concretas detallado detallados
-        detalladas relevante relevantes exacta exacto exactas exactos precisas precisos propio propia
-        definitivamente actualmente siquiera todavía aún simplemente fácilmente adecuadamente inmediatamente""",
+    "can": """puedo puede pueden podemos podría podríamos podrían pude pudo sabría sabríamos es_posible
+        resulta_posible sería_posible llego logro consigo""",
+    "adverb": """lamentablemente embargo explícitamente expresamente directamente claramente específicamente
+        exactamente suficiente suficientes también aquí ahí allí con_certeza con_exactitud con_seguridad
+        absolutamente por_tanto en_cambio en_ningún_momento en_absoluto realmente concretamente explícita directa
+        específica expresa precisa concreta clara detallada suficientemente necesariamente detalladamente
+        particularmente de_forma_explícita de_manera_explícita de_forma_directa de_manera_directa
+        de_forma_específica de_manera_específica en_concreto en_particular en_detalle adicional adicionales
+        explícito directo específico específicos concreto concretos explícitos explícitas específicas concretas
+        detallado detallados detalladas relevante relevantes exacta exacto exactas exactos precisas precisos propio
+        propia definitivamente actualmente siquiera todavía aún simplemente fácilmente adecuadamente inmediatamente""",
     "soft": """explícitamente expresamente específicamente directamente claramente concretamente de_forma_explícita
         de_manera_explícita""",
     "names": """aborda abordan menciona mencionan indica indican especifica especifican detalla detallan dice dicen
-        aclara aclaran explica explican revela revelan nombra nombran identifica identifican informa informan
-        señala señalan alude aluden explicita explicitan concreta concretan consigna consignan discute discuten
-        desglosa desglosan divulga divulgan profundiza profundizan cuantifica cuantifican""",
+        aclara aclaran explica explican revela revelan nombra nombran identifica identifican informa informan señala
+        señalan alude aluden explicita explicitan concreta concretan consigna consignan discute discuten desglosa
+        desglosan divulga divulgan profundiza profundizan cuantifica cuantifican""",
     "past": """proporcionó proporcionaron indicó indicaron especificó especificaron mencionó mencionaron reveló
         revelaron divulgó divulgaron detalló detallaron facilitó facilitaron precisó precisaron""",
     "told_se": """mencionarse compararse discutirse abordarse indicarse especificarse proporcionarse describirse
@@ -91,11 +92,11 @@ WORDS = {
         explor* compar* coment* resum* list* enumer* expon* defin* confirm* suger* sugier* afirm* declar* plante*
         elabor* justific* demuestr* relat* narr*""",
     "records": "recoge* cuenta cuentan precisa*",
-    "holds": """contiene* da dan facilita* hace hacen contempla* responde* contesta* trae traen brinda* abarca* refleja*
-        muestra* suministra* basta* alcanza* sirve* ayuda* guarda* cita* refiere* establece* presenta* registra*
-        incluy* conten* proporcion* ofrec* mostr* aport* descri* trat* habl* enfoca* centra* posee permit* tien*
-        provee* entra entran va van llega llegan""",
-    "stands": "figura* consta*",
+    "holds": """contiene* da dan facilita* hace hacen contempla* responde* contesta* trae traen brinda* abarca*
+        refleja* muestra* suministra* basta* alcanza* sirve* ayuda* guarda* cita* refiere* establece* presenta*
+        registra* incluy* conten* proporcion* ofrec* mostr* aport* descri* trat* habl* enfoca* centra* posee permit*
+        tien* provee* entra entran va van llega llegan""",
+    "stands": "figura figuran consta constan",
     "appears": "aparece* viene vienen encuentra* está están es son desprende* deduce* infiere*",
     "describes": """describe* habla* centra* explica* menciona* narra* trata* relata* cuenta cuentan corresponde*
         refiere* aborda* presenta* contiene* expone* cita* detalla* ofrece* alude* informa* analiza* discute*
@@ -106,46 +107,46 @@ WORDS = {
     "treated": """comparad* explorad* analizad* tratad* establecid* descrit* hallad* expuest* documentad* estudiad*
         discutid* disponible* examinad*""",
     "inf": """decirle decirte decirles determinarlo saberlo decirlo contestarla responderla responder contestar
-        determinar determinarse saber saberse decir decirse precisar establecer deducir deducirse inferir
-        inferirse indicar afirmar confirmar extraer conocer proporcionar facilitar ofrecer dar responderse
-        contestarse sacar averiguar concluir ayudarte ayudarle verificar verificarlo confirmarlo responderle
-        contestarle determinarla determinarlos calcular calcularlo calcularse identificar evaluar comparar
-        comparado localizar encontrar hallar especificar detallar describir explicar aclarar precisarlo
-        establecerlo obtener obtenerse encontrarse localizarse identificarse verificarse confirmarse establecerse
-        precisarse ayudar sacarse proveer indicarle darle ofrecerle proporcionarle proporcionarte""",
-    "known": """determinarse deducirse inferirse saberse responderse contestarse decirse ser_respondid* ser_contestad*
-        ser_determinad* calcularse establecerse encontrarse confirmarse precisarse verificarse obtenerse""",
-    "know": """sé sabemos encuentro encontré encontramos veo tengo tenemos dispongo disponemos logro consigo localizo
-        he_encontrado hemos_encontrado he_podido he_hallado hallo cuento_con contamos_con puedo_encontrar
-        pude_encontrar podemos_encontrar logré_encontrar logro_encontrar consigo_encontrar puedo_hallar
-        pude_hallar he_logrado_encontrar he_podido_encontrar puedo_localizar pude_localizar puedo_ver puedo_dar
-        puedo_ofrecer puedo_proporcionar puedo_ofrecerte puedo_proporcionarte parece_haber hemos_podido_encontrar
-        aparece logré_hallar pude_identificar puedo_identificar logro_localizar""",
+        determinar determinarse saber saberse decir decirse precisar establecer deducir deducirse inferir inferirse
+        indicar afirmar confirmar extraer conocer proporcionar facilitar ofrecer dar responderse contestarse sacar
+        averiguar concluir ayudarte ayudarle verificar verificarlo confirmarlo responderle contestarle determinarla
+        determinarlos calcular calcularlo calcularse identificar evaluar comparar comparado localizar encontrar
+        hallar especificar detallar describir explicar aclarar precisarlo establecerlo obtener obtenerse encontrarse
+        localizarse identificarse verificarse confirmarse establecerse precisarse ayudar sacarse proveer indicarle
+        darle ofrecerle proporcionarle proporcionarte""",
+    "known": """determinarse deducirse inferirse saberse responderse contestarse decirse ser_respondid*
+        ser_contestad* ser_determinad* calcularse establecerse encontrarse confirmarse precisarse verificarse
+        obtenerse""",
+    "know": """sé sabemos encuentro encontré encontramos veo tengo tenemos dispongo disponemos logro consigo
+        localizo he_encontrado hemos_encontrado he_podido he_hallado hallo cuento_con contamos_con puedo_encontrar
+        pude_encontrar podemos_encontrar logré_encontrar logro_encontrar consigo_encontrar puedo_hallar pude_hallar
+        he_logrado_encontrar he_podido_encontrar puedo_localizar pude_localizar puedo_ver puedo_dar puedo_ofrecer
+        puedo_proporcionar puedo_ofrecerte puedo_proporcionarte parece_haber hemos_podido_encontrar aparece
+        logré_hallar pude_identificar puedo_identificar logro_localizar""",
     "lacking": "insuficiente* falta* carece* desconocid* imposible",
     # Fillers that may come before the sentence.
     "hedge": """ahí aquí allí desgraciadamente desafortunadamente perdone perdona me_temo siento lamento
-        lamento_informar sin_embargo no_obstante pero por_tanto por_lo_tanto en_consecuencia así_pues así_que y
-        que mis_disculpas por_desgracia me_disculpo_pero mil_disculpas pido_disculpas le_pido_disculpas
+        lamento_informar sin_embargo no_obstante pero por_tanto por_lo_tanto en_consecuencia así_pues así_que y que
+        mis_disculpas por_desgracia me_disculpo_pero mil_disculpas pido_disculpas le_pido_disculpas
         les_pido_disculpas mis_más_sinceras_disculpas perdona_pero en_realidad de_hecho por_consiguiente
         hasta_donde_puedo_ver hasta_donde_sé por_lo_que_veo hasta_donde_alcanzo_a_ver""",
     "apology": "lo_siento lo_siento_mucho lo_lamento disculpe disculpa disculpas me_disculpo perdón lamentablemente",
     # Words that no topic contains, mostly finite verbs: in a decline the topic comes before "no".
-    "stops": """,
-        que no es fue son eran era fueron estaba nunca tampoco ha han había hay tiene tienen tenía hizo hace hacen
-        dice dicen dijo debe deben puede pueden va van será serán se representa sustituyó señala indican indica
-        propone cita sigue vuelve procede cerró bajó subió costó aconseja refleja cuenta consiste incluye incluyen
-        contiene describe comenzó empezó nació murió vive vivía quiso llegó estudió describen pierden corre est
-        sont a_été le les du des dans au aux ce qui était ont une n et podría podrían debería tuvo tuvieron dio
+    "stops": """, que no es fue son eran era fueron estaba nunca tampoco ha han había hay tiene tienen tenía hizo
+        hace hacen dice dicen dijo debe deben puede pueden va van será serán se representa sustituyó señala indican
+        indica propone cita sigue vuelve procede cerró bajó subió costó aconseja refleja cuenta consiste incluye
+        incluyen contiene describe comenzó empezó nació murió vive vivía quiso llegó estudió describen pierden corre
+        est sont a_été le les du des dans au aux ce qui était ont une n et podría podrían debería tuvo tuvieron dio
         dieron pagó registró registraron aumentó disminuyó mejora mejoran reduce usa usan utiliza utilizan muestra
-        muestran revela argumentan argumenta sostienen ofrece ofrecen requiere implica permite posee depende
-        afirma sugiere explica espera esperan supera superan comprende abarca evita crea lleva llevan existe
-        existen pasó quedó llamaba respondió""",
-    "telling": """no ni ningún ninguna nada solo sólo únicamente menciona* indica* especifica* dice puedo texto contexto
-        pasajes fragmentos si responde* parece* trata*""",
+        muestran revela argumentan argumenta sostienen ofrece ofrecen requiere implica permite posee depende afirma
+        sugiere explica espera esperan supera superan comprende abarca evita crea lleva llevan existe existen pasó
+        quedó llamaba respondió""",
+    "telling": """no ni ningún ninguna nada solo sólo únicamente menciona* indica* especifica* dice puedo texto
+        contexto pasajes fragmentos si responde* parece* trata*""",
     # What no name begins with, and what does not continue one.
-    "no_name": """, sí no she he it they es son fue el la los las él ella yo se en al
-        yes* 0* 1* 2* 3* 4* 5* 6* 7* 8* 9* i the a an as at by based according from given in on to we you there this
-        that these those while since after before of for with when where who what which how why if although neither""",
+    "no_name": """, sí no she he it they es son fue el la los las él ella yo se en al yes* 0* 1* 2* 3* 4* 5* 6* 7*
+        8* 9* i the a an as at by based according from given in on to we you there this that these those while since
+        after before of for with when where who what which how why if although neither""",
     "no_more": ", no es son era fue ha han que se is are was were had has",
     "but": "pero sin_embargo no_obstante aunque",
     "worked": "calcul* sumando restando sumar restar dividiendo multiplicando obtenerse",
@@ -159,10 +160,14 @@ PARTS = {
     "the_asked": "({the} | {given})* {asked}",
     "in_text": "{prep} ({prep} | {the} | {given})* ({passages} | {work}) {head}",
     "in_it": "(-{comma})* {in_text}",
-    "lead": "{prep} ({prep} | {the} | {given})* ({passages} | {work} | {asked}) {head} ((que | y | de | del |"
-    " cuyos) (-{comma})*)? ,? | {about} (-{comma})* , | si bien (-{comma})* ,",
-    "opener": "(({hedge} | {apology}) (, | que)? | (he | hemos) {read} ... (, | y | pero))*",
+    "lead": "{prep} ({prep} | {the} | {given})* ({passages} | {work} | {asked}) {head} ((que | y | de | del"
+    " | cuyos) (-{comma})*)? ,? | {about} (-{comma})* , | si bien (-{comma})* ,",
+    "opener": "(({hedge} | {apology}) (, | que)? | no (, | .) | {meta} ... (. | , | ,? {but} ,?) | (he | hemos) {read}"
+    " ... (, | y | pero))*",
     "aside": ", (-{comma})* ,",
+    # What the text does tell, before what it does not.
+    "meta": "({the_text} | {the_work}) se? {describes} | {article} .. (se {describes} | (es | está | están | son)"
+    " {told})",
     "end": ". | , | :",
     # "Any information".
     "lots": "{any} | {adverb} | {the} | {enough} | más | otra",
@@ -179,13 +184,14 @@ PARTS = {
     " | {not} (es | son | resulta) {adverb}* {enough} | nada (dice | dicen | indica)",
     # What was asked for is not stated.
     "told_not": "({not}) {adverb}* (se {adverb}* ({names} | {has} {told} | {past} {adverb}* ({end} | {in_text}))"
-    " | se {past} {adverb} | {stands} ({end} | {in_text} | {article}) | se? {appears} {given}* {in_text}"
+    " | se {past} {adverb} | {stands} ({end} | {in_text} | {article}) | se? {appears} ({given}* {in_text} | en ninguna"
+    " parte)"
     " | (parece | parecen) {told_se}"
     " | (es | está | están | son | ha sido | han sido) {adverb}* ({told} | {treated} {adverb}* {in_text}))",
     "name": "-{no_name} (-{no_more})?",
     "to_question": "((a | para) {the}* {given}* (pregunta | cuestión))?",
-    "label": "(la | mi | nuestra)* (respuesta | pregunta | resultado | conclusión | solución) (final | corta |"
-    " correcta)? {to_question}",
+    "label": "(la | mi | nuestra)* (respuesta | pregunta | resultado | conclusión | solución) (final | corta"
+    " | correcta)? {to_question}",
 }
 
 SPANISH = Language(
@@ -213,6 +219,9 @@ SPANISH = Language(
             "en? (ninguno | ninguna | ningún) (de {the}*)? ({passages} | {work}) {head} {clitic}?"
             " ({names} | {holds} | {appears})"
         ),
+        "{the_text} se? (termina | terminan | acaba | acaban | interrumpe | interrumpen | cortan) antes",
+        "{the_text} {only} {describes} | {meta} ... , {but} no ({article} | {who})",
+        "(haría falta | se necesitaría | necesitaría) .. ({passages} | {work})",
         "ni ({the_text} | {the_work}) ni ({the_text} | {the_work}) ({names} | {holds} | {tells})",
         "nada {in_text} ({names} | {holds} | {tells})",
         "(si bien | aunque) ({the_text} | {the_work}) (-{comma})* , {silent}",
@@ -255,16 +264,18 @@ SPANISH = Language(
         "{article} .. no se {adverb}* ({tells} | {holds}) ({adverb} | {given})* {in_text}",
         "{any} .. (se ({names} | {holds} | {tells}) | {appears}) {adverb}* {in_text}",
         (
-            "{the_asked} ({head} | {asked})* (no (es | son | resulta) {adverb}* ({enough} | clara) | {no} {permits} |"
-            " no (puede | pueden) (ser | {inf}) | no se ({names} | {holds} ({end} | {in_text}) | encuentra | encuentran"
-            " | {can} {inf}) |"
-            " no (está | están) ({available} | {in_text}) | no tiene respuesta)"
+            "{the_asked} ({head} | {asked})* (no (es | son | resulta) {adverb}* ({enough} | clara) | {no} {permits}"
+            " | no (puede | pueden) (ser | {inf}) | no se ({names} | {holds} ({end} | {in_text}) | encuentra"
+            " | encuentran"
+            " | {can} {inf})"
+            " | no (está | están) ({available} | {in_text}) | no tiene respuesta)"
         ),
         "{who} (-{comma})* ,? (({the_text} | {the_work}) {silent} | {told_not})",
-        # The text is about something else.
+        "{meta} ... (. | , | ,? {but}) {lead}? (ellos | {article} ..)? ({silent} | no se {names} | no puedo)",
+        "{lead} no {appears} {any}",
         (
-            "({the_text} | {the_work}) se? {describes} ... (. | , | ,? pero) {opener} {lead}? ({the_text} | ellos |"
-            " {article} ..)? ({silent} | no se {names} | {told_not} | no puedo)"
+            "{meta} ... (. | , | ,? {but}) {article} .. no (está | están | viene | vienen) (incluid | incluido"
+            " | incluida | incluidos | incluidas) {end}"
         ),
     ),
     answers=(
@@ -278,5 +289,10 @@ SPANISH = Language(
         quien* quién* cómo cuándo dónde podría* sería* se""",
     listing="y o e como tal tales ejemplo especialmente para",
     only="solo sólo solamente únicamente",
+    no="no",
+    asks=(
+        "({tells} | {records} | {told} | {information} | claro | saber | sabe) {adverb}* (de | sobre | a)? {who}",
+        "(imposible | suficiente | suficientes | responder | determinar | saber | claro | contestar)",
+    ),
     speech="dijo dijeron respondió contestó replicó admitió afirmó",
 )

@@ -33,6 +33,7 @@ _SPELT = frozenset([0, 9, *range(84, 133)])
 _IS_INVISIBLE = re.compile(f"[{_INVISIBLE}]")
 WITHIN = _ACCENTS + _INVISIBLE  # what may stand inside a word besides letters and digits
 _WORD = rf"[{UNSPACED}]|[^\W_{UNSPACED}](?:[^\W_{UNSPACED}]|[{WITHIN}])*"
+_LONG = 10  # letters of a refusal that may be misspelt
 NAMES = frozenset(["May", "Can", "Will"])  # inside a sentence these are names, not verbs
 ATTRIBUTIVE = frozenset("的之なの")  # Chinese and Japanese particles between an attribute and its noun
 _STOP = re.compile(r"[!.?](?=\W)|[!.?]$|[。！．？]")
@@ -201,8 +202,11 @@ class Refusal:
         self.visible = re.compile(f"[^{NOISE}]" + (f"|{re.escape(bare[0])}" if bare else ""))
 
     def end_in(self, text: str, at: int) -> int | None:
-        """Return where the refusal that begins at `at` ends: -1 if none begins, None if `text` is still too short."""
-        ends = [_end_of(form, text, at) for form in self._forms]
+        """Return where the refusal that begins at `at` ends: -1 if none begins, None if `text` is still too short.
+
+        A long word may be misspelt by one letter, or have a hyphen or a space after "un".
+        """
+        ends = [_end_of(form, text, at, slips=len(form) >= _LONG and form.isalpha()) for form in self._forms]
         return None if None in ends else max(end for end in ends if end is not None)
 
     @staticmethod
@@ -211,8 +215,11 @@ class Refusal:
         return _ENDING.match(text, at) is not None
 
 
-def _end_of(form: str, text: str, at: int) -> int | None:
-    """Do as `Refusal.end_in`, for one form of the refusal; white space may be repeated."""
+def _end_of(form: str, text: str, at: int, *, slips: bool) -> int | None:
+    """Do as `Refusal.end_in`, for one form of the refusal; with `slips`, it may be misspelt.
+
+    White space may be repeated.
+    """
     if text.startswith(form, at):
         return at + len(form)
     matched = 0
@@ -222,10 +229,22 @@ def _end_of(form: str, text: str, at: int) -> int | None:
         part = fold_character(text[at])
         if form.startswith(part, matched):
             matched += len(part)
+        elif form[:matched] == "un" and part in {" ", "-"} and slips:
+            pass
         elif part != " " or not matched or form[matched - 1] != " ":
-            return -1
+            return _after_slip(form[matched:], text, at) if matched > 1 and slips else -1
         at += 1
     return at
+
+
+def _after_slip(form: str, text: str, at: int) -> int | None:
+    """Return where a word ends of which `form` is left, if one letter is too many, missing, wrong or misplaced."""
+    swapped = form[1:2] + form[:1] + form[2:]
+    ends = [
+        _end_of(rest, text, start, slips=False) for rest, start in ((form, at + 1), (form[1:], at), (form[1:], at + 1))
+    ]
+    ends.append(_end_of(swapped, text, at, slips=False))
+    return None if None in ends else max(end for end in ends if end is not None)
 
 
 @lru_cache(maxsize=64)

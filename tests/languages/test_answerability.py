@@ -20,10 +20,12 @@ from replies import (
     REFUSALS,
     STILL_DENYING,
     TELLING,
+    YES_NO,
     by_language,
     languages_put_back,
 )
 from selfroute.answerability import ANSWERED, EMPTY, NO_PASSAGES, Gate, Verdict, declines, declines_anywhere
+from selfroute.answerability.spoken import said_in
 from selfroute.errors import ConfigurationError
 from selfroute.languages import LANGUAGES, Language, add_language, grammar
 
@@ -71,7 +73,7 @@ def streams_alike(reply: str, *, phrases: bool = True) -> bool:
     """Whether a gate shows all or nothing of a reply, character by character, and comes to the verdict of the whole."""
     gate, verdict = Gate(phrases=phrases), declines(reply)
     shown = "".join(map(gate.feed, reply)) + gate.end() + gate.end()
-    return (shown, gate.verdict) == ("" if verdict else reply, verdict)
+    return (shown, gate.verdict) == ("" if verdict else said_in(reply), verdict)
 
 
 @by_language(REFUSALS)
@@ -212,6 +214,18 @@ def test_declines_anywhere_sentences_that_describe(told: Sequence[str]) -> None:
     assert misjudged(told, lambda reply: bool(declines(reply)) and quotes(declines_anywhere(reply), reply)) == []
 
 
+@pytest.mark.parametrize("told", YES_NO.values(), ids=list(YES_NO))
+def test_declines_of_yes_and_no(told: dict[str, list[str]]) -> None:
+    for kind, draft, last in (("answers", False, False), ("deny_things", True, False), ("deny_telling", True, True)):
+        judged = {reply: (bool(declines(reply)), bool(declines_anywhere(reply))) for reply in told[kind]}
+        assert judged == dict.fromkeys(told[kind], (draft, last))
+        assert misjudged(told[kind], streams_alike) == []
+        for reply in told[kind]:
+            gate = Gate(last=True)
+            shown = "".join(map(gate.feed, reply)) + gate.end()
+            assert (bool(gate.verdict), shown) == (last, "" if last else reply)
+
+
 def test_declines_anywhere_a_part_of_an_answer() -> None:
     taken = [reply for replies in ANSWERS.values() for reply in replies if declines_anywhere(reply)]
     assert taken == [
@@ -272,7 +286,7 @@ def test_gate_comes_to_the_verdict_of_the_whole(reply: str, refusal: str, data: 
     shown = [gate.feed(piece) for piece in pieces]
     shown.append(gate.end())
     assert gate.verdict == declines(reply, refusal)
-    assert "".join(shown) == ("" if gate.verdict else reply)
+    assert "".join(shown) == ("" if gate.verdict else said_in(reply))
     assert gate.feed("more") == ("" if gate.verdict else "more")
 
 
@@ -297,11 +311,11 @@ def test_gate_holds_a_name(name: str) -> None:
     ("reply", "held"),
     [
         ("Paris is the capital.", "Paris is "),
-        ("No, they never met.", "No"),
+        ("No, they never met.", "No, they never "),
         ("In 1921 no ship came.", "In "),
         ("According to the report, it was 12.", "According to the "),
         ("The price is 12.", "The price is "),
-        ("The text says that she left.", "The text says "),
+        ("The text is long.", "The text is "),
         ("I kept it.", "I "),
         ("It was oak.", "It was "),
     ],
@@ -354,6 +368,8 @@ def test_language_uses_all_its_lists_and_parts(language: Language) -> None:
         *language.answers,
         *language.labels,
         *language.explains,
+        *language.whole,
+        *language.asks,
     )
     used = set(re.findall(r"\{(\w+)\}", " ".join([*rules, *language.parts.values()])))
     assert {*language.words, *language.parts} - used <= {"stops"}

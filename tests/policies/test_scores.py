@@ -304,7 +304,7 @@ def test_graded_gate_of_one_number(name: str, cuts: list[int]) -> None:
 def test_graded_gate_reads_the_first_words() -> None:
     for reply, read in (
         ("42\nMr Lin", "42\nMr"),
-        ("42\nUnder oath", "42\nUnd"),
+        ("42\nUnder oath", "42\nUnde"),
         ("42\nunanswerable.", "42\nunanswerable."),
     ):
         gate, seen = GradedGate(doubt_below=50, numbers=1), ""

@@ -19,6 +19,7 @@ LEAD_INS = _TABLES["lead_ins"]  # what introduces an answer, with none after it
 TELLING = _TABLES["telling"]  # deny, and answer after that: they decline as a draft, not as a reply to documents
 STILL_DENYING = _TABLES["still_denying"]  # the same openings with no answer after them
 DENIALS = _TABLES["denials"]  # answers whose opening answers and whose end denies
+YES_NO = _TABLES["yes_no"]  # replies to "does it mention?" and "was there?": answers, and two kinds of denials
 POLICIES = _TABLES["policies"]  # answers from contracts, manuals and the like: they deny facts, never an answer
 
 
