@@ -154,12 +154,17 @@ def citation_nodes(response: RESPONSE_TYPE) -> list[NodeWithScore]:
     Example:
         ```python
         from llama_index.core import Document, MockEmbedding, VectorStoreIndex
-        from llama_index.core.llms import MockLLM
+        from llama_index.core.llms import CompletionResponse, MockLLM
         from llamaindex_selfroute import SelfRouteQueryEngine, citation_nodes
 
         minutes = Document(text="The meeting began at ten. Ms Okafor chaired it.")
         index = VectorStoreIndex.from_documents([minutes], embed_model=MockEmbedding(embed_dim=8))
-        engine = SelfRouteQueryEngine.from_index(index, llm=MockLLM(), citations=True)
+
+        class Clerk(MockLLM):
+            def complete(self, *_, **options):
+                return CompletionResponse(text="Ms Okafor chaired it.")
+
+        engine = SelfRouteQueryEngine.from_index(index, llm=Clerk(), citations=True)
         best = citation_nodes(engine.query("Who chaired the meeting?"))[0]
         assert best.text == minutes.text[best.node.start_char_idx : best.node.end_char_idx]
         ```

@@ -23,6 +23,9 @@ from selfroute.answerability.spoken import Sent
 from selfroute.answerability.structured import ReportReader
 
 _MANY = 10  # replies in a row
+# A first line behind which a refusal may stand, whatever it says.
+_SHORT = re.compile(r"\s*(?=[^\n]{0,40}\Z)(?:\W*\w+){0,2}\W*")
+_FIRST_LINE = re.compile(r"\s*(?=[^\n]{1,40}\n)(?:[^\w\n]*\w+){1,2}[^\w\n]*\n")
 _WORDS = re.compile(r"[^\W\d_]{2,}")
 _FENCE_END = re.compile(r"\s*(?:`{1,2}|\n\s*```\s*)?\Z")
 _logger = logging.getLogger(__name__)
@@ -74,8 +77,8 @@ class GradedGate(ReplyGate):
     """
 
     __slots__ = (
-        *("_behind", "_doubt_below", "_fence", "_gate", "_held", "_numbers", "_refusal", "_refusing", "_reports"),
-        *("_stop_below", "_two", "_ungraded", "_waiting"),
+        *("_behind", "_doubt_below", "_fence", "_gate", "_held", "_line", "_numbers", "_refusal"),
+        *("_refusing", "_reports", "_stop_below", "_two", "_ungraded", "_waiting"),
     )
 
     def __init__(  # noqa: PLR0913 - all by name
@@ -109,6 +112,7 @@ class GradedGate(ReplyGate):
         self._numbers = NumbersReader(2 if self._two else 1)
         self._refusing = None if self._two else Gate(self._refusal, phrases=False)
         self._behind: Gate | None = None  # judges what stands behind something that is no numbers
+        self._line: str | None = ""  # the first line of a reply without numbers, while something may stand behind it
         self._waiting: list[str] = []  # text that waits for its verdict
         self._held: list[str] = []  # text of a reply that is in doubt
         self._fence = ""  # what may be the end of a fence around the numbers and the text
@@ -150,35 +154,51 @@ class GradedGate(ReplyGate):
             self.verdict = self._doubt(numbers)
             self._held.append(text)
             return ""
-        if self._stands_behind(text, kind):
+        waits = self._waits(text, kind)
+        if self.verdict is not None:  # a refusal stands there
             return self._noted("")
         text = self._gate.feed(text)
         if kind:
             text += self._gate.end(kind)
-        if self._behind and self._behind.verdict is None:
+        if waits and not self._gate.verdict:
             self._waiting.append(text)
             return ""
         text, self._waiting = "".join([*self._waiting, text]), []
         return self._noted(self._judged(text))
 
-    def _stands_behind(self, text: str, kind: Kind | None) -> bool:
-        """Return whether a refusal stands behind something that is no numbers; note the verdict then."""
+    def _waits(self, text: str, kind: Kind | None) -> bool:
+        """Return whether a refusal may still stand behind something that is no number; note the verdict if it does."""
+        if self._behind is None:
+            text = self._after_line(text) if self._line is not None else ""
+        if self._behind is None:
+            return self._line is not None and not kind
+        if self._behind.verdict is None:
+            self._behind.feed(text)
+            if kind:
+                self._behind.end(kind)
+            verdict = self._behind.verdict
+            if verdict and verdict.signal != "empty":  # else nothing stands there
+                self.verdict = verdict
+        return self._behind.verdict is None and not kind
+
+    def _after_line(self, text: str) -> str:
+        """Return the text behind a number or a short first line, and begin to judge it; empty while there is none."""
         at = self._numbers.behind
-        if at is not None and self._behind is None and text:
-            before, text = text[:at], text[at:]
+        if at is not None:
+            before, after = text[:at], text[at:]
             self._behind = Gate(self._refusal, phrases=_WORDS.search(before) is None)
-        if self._behind is None or self._behind.verdict is not None:
-            return False
-        self._behind.feed(text)
-        if kind:
-            self._behind.end(kind)
-        verdict = self._behind.verdict
-        if kind and (verdict is None or verdict.signal == "empty"):  # nothing stands there
-            self._behind = None
-        elif verdict:
-            self.verdict = verdict
-            return True
-        return False
+        elif self._numbers.numbers or self._line is None:
+            after = ""
+        else:
+            self._line += text
+            first = _FIRST_LINE.match(self._line)
+            if first is None and _SHORT.fullmatch(self._line):
+                return ""
+            after = self._line[first.end() :] if first else ""
+            self._behind = Gate(self._refusal, phrases=False) if first else None
+        if text:
+            self._line = None
+        return after
 
     def _unfenced(self, text: str, *, final: bool = False) -> str:
         """Return a text without the end of the fence that was opened before the numbers."""

@@ -13,8 +13,7 @@ from typing import NamedTuple
 from selfroute.languages.words import WITHIN
 
 _HIGHEST = 100
-_LONGEST, _SHORT = 80, 40  # characters of a line that may still be numbers; of one behind which a refusal may stand
-_MOST_WORDS = 4  # of such a line
+_LONGEST = 80  # characters of a line that may still be numbers
 _MOST = 1_000  # characters in which the numbers have to come
 _NAMES = {
     "prospect": """prospect likelihood probability chance aussicht wahrscheinlichkeit probabilité probabilidad 可能性
@@ -26,6 +25,7 @@ _NAMES = {
 }
 _LABELS = {word: name for name, words in _NAMES.items() for word in words.split()}
 _UNREAD = frozenset(["n", "a", "na", "none", "null", "nan", "unknown", *"-?\u2010\u2011\u2012\u2013\u2014\u2015"])
+_BEGINNINGS = frozenset(word[:end] for word in (*_LABELS, *_UNREAD, "answer") for end in range(len(word) + 1))
 # What may stand around the numbers: Markdown, brackets, percent signs, separators, and what nobody sees.
 _AROUND = (
     "\\s*_`~#>|()\\[\\]{}<\"'\u2018-\u201f%\uff05.,:;!/=+\u2248\u2264\u2265\u2010-\u2015\uff0c\uff1a\u3001\uff0f"
@@ -61,6 +61,7 @@ _JUNK = re.compile(rf"(?:[{_AROUND}]|\d|n/a\b)*", re.IGNORECASE)
 _COUNTING = frozenset(
     "and or to of are is was were per percent degrees by x und oder bis et ou y o people years times out".split()  # noqa: SIM905
 )
+_MAY_COUNT = frozenset(word[:end] for word in _COUNTING for end in range(len(word) + 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +267,7 @@ def _inline(text: str, at: int, *, stop: bool, fenced: bool, final: bool) -> _Be
     if found := _INLINE.match(line):
         word = _WORD.match(line, found.end())
         begun = word[0].lower() if word else "-"
-        if not (stop or final) and word and word.end() == len(line) and any(one.startswith(begun) for one in _COUNTING):
+        if not (stop or final) and word and word.end() == len(line) and begun in _MAY_COUNT:
             return _Beginning(certain=False)
         pairs = None if begun in _COUNTING else _pairs_in(found[0].rstrip(_BETWEEN))
         if pairs and len(pairs) == (1 if found["label"] else 2):
@@ -276,8 +277,7 @@ def _inline(text: str, at: int, *, stop: bool, fenced: bool, final: bool) -> _Be
         return _Beginning(certain=False)
     if any(one.isalnum() for one in text[:junk]):
         return _Beginning(certain=True, behind=junk)
-    short = len(line) <= _SHORT and len(_WORD.findall(line)) <= _MOST_WORDS
-    return _Beginning(certain=stop or not short, behind=min(at + len(line) + 1, len(text)) if short else None)
+    return _Beginning(certain=True)
 
 
 def _leads(line: str) -> bool:
@@ -298,8 +298,7 @@ def _may_be_numbers(line: str) -> bool:
     if len(line) > _LONGEST or len(_NUMBER.findall(line)) > 6:  # noqa: PLR2004 - 80-90/100 42-50/100
         return False
     last = _WORD.findall(line.lower())[-1:] if line[-1:].isalpha() else []
-    known = last and any(label.startswith(last[0]) for label in (*_LABELS, *_UNREAD, "answer"))
-    return _is_around(line[: len(line) - len(last[0])] if known else line)
+    return _is_around(line[: len(line) - len(last[0])] if last and last[0] in _BEGINNINGS else line)
 
 
 def _pairs_in(line: str) -> _Pairs | None:

@@ -25,7 +25,7 @@ _BLOCKS = tuple(
         (r"<\|channel>\s?thought", r"<channel\|>", False),
         (r"<\|channel\|>\s?(?:analysis|commentary)", _FINAL, False),
         (r"(?:analysis|commentary)(?=[A-Z])", r"assistant ?final", True),
-        (r"\W{0,3}Thought:", r"^\W{0,4}Final Answer:(?:\*\*)?(?=[^*])", True),
+        (r"\*{0,2}Thought:", r"^\W{0,4}Final Answer:(?:\*\*)?(?=[^*])", True),
     )
 )
 _MARK = re.compile(
@@ -40,6 +40,8 @@ _OPENING_MARKS = (
     *("<|channel>thought", "<|channel> thought", "<|channel|>analysis", "<|channel|>commentary", "analysis"),
     *("commentary", "model", "assistantfinal", "### response:", "### assistant:", "thought:", "**thought:"),
 )
+_BEGINNINGS = frozenset(mark[:end] for mark in _OPENING_MARKS for end in range(len(mark) + 1))
+_FIRST = frozenset("<[#*Tacm\u25c1")  # characters of what stands before a reply
 _PART_OF_MARK = re.compile(
     r"(?:<[|\uff5c][^<>|\uff5c\s]{0,40}[|\uff5c]?|(?:assistant|model)\s*(?:<\|?)?|<\|channel\|>\s?final(?:[^<]|<\|constrain\|>){0,40}?<?[|a-z]{0,10})\Z"
 )
@@ -100,6 +102,9 @@ class Spoken:
             piece: The piece.
             held: Whether what was returned is still held back: then the end of reasoning may stand alone.
         """
+        if not (held or self._opening or self._text or "<" in piece or "[" in piece):
+            self._before = (self._before + piece)[-_LONGEST:]
+            return piece
         return self._said(piece, held=held, final=False)
 
     def end(self, *, held: bool = True) -> str:
@@ -172,21 +177,25 @@ class _Opening:
             self._space += piece[: len(piece) - len(visible)]
             piece = visible
         self._text += piece
+        return self._rest() if self._begins(final=final) or final else None
+
+    def _begins(self, *, final: bool) -> bool:
+        """Take off what stands before the reply; return whether it has begun."""
         while self._text:
             if self._block:
-                if not self._close(final=final):
-                    break
-                continue
+                if self._close(final=final):
+                    continue
+                return False
+            if self._text[0] not in _FIRST:
+                return True
             begun = [(found.end(), how) for opens, how in _BLOCKS if (found := opens.match(self._text))]
             if begun:
                 self._from, self._block = begun[0]
             elif mark := _MARK.match(self._text):
                 self._take(mark.end())
-            elif final or not _may_open(self._text):
-                return self._rest()
             else:
-                break
-        return self._rest() if final else None
+                return final or not _may_open(self._text)
+        return False
 
     def _rest(self) -> str:
         return self._text if self._took else self._space + self._text
@@ -262,8 +271,7 @@ def _may_open(text: str) -> bool:
     """Return whether a text may become a mark."""
     if len(text) > _LONGEST:
         return False
-    lower = text.lower()
-    return any(mark.startswith(lower) for mark in _OPENING_MARKS) or _PART_OF_MARK.match(text) is not None
+    return text.lower() in _BEGINNINGS or _PART_OF_MARK.match(text) is not None
 
 
 def said_in(reply: str) -> str:
