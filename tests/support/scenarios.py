@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -196,6 +197,44 @@ FINALS = [
     _answered_second("the second answer is the beginning of the refusal", "Un", "a"),
 ]
 
+
+def _leaked(name: str, before: str, after: str = "") -> list[Scenario]:
+    """A draft that declines behind what a server leaks, and an answer to documents between it."""
+    cut_before = tuple(re.findall(r"\S+\s*", before))
+    answered = replace(
+        _answered_second(f"an answer behind {name}", FOUND), final=(*cut_before, "Ms Okafor", " chaired it.", after)
+    )
+    return [
+        _declined(f"a decline behind {name}", *cut_before, "unans", "werable", after, evidence="unanswerable"),
+        answered,
+    ]
+
+
+LEAKED = [
+    *_leaked("thoughts", "<think>\nThe passages do not say. Unanswerable? </think>\n\n", "<|im_end|>"),
+    *_leaked(
+        "channels",
+        "<|channel|>analysis<|message|>Hm. <|end|> <|start|>assistant<|channel|>final<|message|>",
+        "<|return|>",
+    ),
+    *_leaked("channels without marks", "analysisThe passages do not say.assistantfinal"),
+    *_leaked("a template", "<|im_start|>assistant\n", "<|im_end|>"),
+    *_leaked("a role", "assistant\n\n", "</s>"),
+    *_leaked("the habit of an agent", "Thought: it is not there.\nFinal Answer: "),
+    _neither("the second declines with a source", "unanswerable ", "[1]"),
+    _neither("the second declines and names its sources", "unanswerable\n\n", "Sources: ", "notes.pdf"),
+    _neither("the second declines and says how sure it is", "**unanswerable**", "\n\nConfidence: 0"),
+    _neither("the second declines in a report", '{"answer": "unanswerable"', ', "pages": []}'),
+    _neither(
+        "the second declines in a report with a reason",
+        *('{"answer": "unanswerable", ', '"reason": "The report covers ', '2024 only."}'),
+        answer="The report covers 2024 only.",
+    ),
+    _declined("a no that the passages do not tell", "No, the passages do ", "not mention a vote.", signal="phrase"),
+    _answered_second("a no that the whole text does not tell", "No, the report ", "does not mention a vote."),
+    _answered("a plain no", "No."),
+]
+
 REFUSALS = [
     _declined("two words as the refusal", "No ", "answer", ".", evidence="No answer", refusal="NO ANSWER"),
     _declined("a sentence as the refusal", "I don't", " know.", evidence="I don't know", refusal="I don't know"),
@@ -246,7 +285,7 @@ ENDINGS = [
     ),
 ]
 
-SCENARIOS = [*ANSWERS, *DECLINES, *FINALS, *REFUSALS, *ENDINGS]
+SCENARIOS = [*ANSWERS, *DECLINES, *FINALS, *LEAKED, *REFUSALS, *ENDINGS]
 _SOME = {
     "a plain answer",
     "an answer in many pieces",
