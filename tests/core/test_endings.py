@@ -83,6 +83,11 @@ REPORTS: dict[str, tuple[Any, str | None, str]] = {
     "Anthropic, why": ({"stop_reason": "refusal", "stop_details": {"explanation": "No."}}, "refusal", "No."),
     "Ollama": ({"done": True, "done_reason": "length", "message": {}}, "length", ""),
     "Bedrock": ({"stopReason": "guardrail_intervened"}, "guardrail_intervened", ""),
+    "Bedrock, as it was": (
+        {"amazon-bedrock-guardrailAction": "INTERVENED", "stop_reason": "end_turn"},
+        "guardrail_intervened",
+        "",
+    ),
     "Gemini": ({"finish_reason": Reason("FinishReason.MAX_TOKENS")}, "MAX_TOKENS", ""),
     "Gemini, a blocked prompt": (
         {"prompt_feedback": {"block_reason": "SAFETY", "block_reason_message": "No."}},

@@ -6,13 +6,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import RunnableLambda
 from llama_index.core.llms import ChatMessage, ChatResponse
 
 import langchain_parts
 import llamaindex_parts
+from langchain_selfroute.models import MessageTally
 from scenarios import QUESTION
 from selfroute.documents.cache import Size
 from selfroute.usage import FREE, StepUsage, Usage
@@ -91,6 +92,12 @@ GOLDEN: dict[str, tuple[Any, dict[str, Any], tuple[int, int, int, bool, str | No
         lc(input_token_details={"cache_read": 99}),
         (30, 2, 99, False, "0.0000104"),
     ),
+    "lc: cached, in a tier": (
+        in_langchain,
+        lc(input_token_details={"flex_cache_read": 20, "flex": 10}),
+        (30, 2, 20, False, "0.0000176"),
+    ),
+    "lc: thoughts in the sum alone": (in_langchain, lc() | {"total_tokens": 532}, (30, 502, 0, False, "0.002032")),
     "lc: details in a list": (in_langchain, lc(input_token_details=[1]), (30, 2, 0, False, "0.000032")),
     "lc: written": (in_langchain, kept(cache_creation=MILLION), (1_000_000, 0, 0, False, "1.00")),
     "lc: kept an hour, beside the sum": (
@@ -127,6 +134,39 @@ GOLDEN: dict[str, tuple[Any, dict[str, Any], tuple[int, int, int, bool, str | No
         (30, 4, 0, False, "0.000040"),
     ),
 }
+
+
+def piece(read: int, said: int) -> dict[str, Any]:
+    return lc(read, said) | {"total_tokens": read + said}
+
+
+PIECES: dict[str, tuple[list[dict[str, Any]], tuple[int, int, int]]] = {  # of a stream, and what they are together
+    "once": ([lc(30, 4, input_token_details={"cache_read": 20})], (30, 4, 20)),
+    "so far, in each": ([piece(30, 1), piece(30, 2), lc(30, 4)], (30, 4, 0)),
+    "twice": ([lc(30, 4), lc(30, 4)], (30, 4, 0)),
+    "the input first": ([piece(30, 1), piece(0, 3)], (30, 4, 0)),
+    "the input first, and more of it": ([piece(30, 0), piece(0, 1), piece(0, 1), piece(0, 2)], (30, 4, 0)),
+}
+
+
+@pytest.mark.parametrize("name", PIECES)
+def test_usage_of_pieces_counts_once(name: str) -> None:
+    pieces, together = PIECES[name]
+    tally = MessageTally(whole=False)
+    for piece in pieces:
+        tally.add(AIMessageChunk("Mr Lin.", usage_metadata=piece))
+    assert tally.counts is not None
+    assert (tally.counts.input_tokens, tally.counts.output_tokens, tally.counts.cached_tokens) == together
+
+
+def test_a_tier_has_its_own_price() -> None:
+    counts, model = StepUsage(MILLION, MILLION), PricedModel("gpt-5", "openai")
+    costs = {
+        tier: cost_of(model.served(tier), counts).dollars for tier in (None, "default", "flex", "priority", "none")
+    }
+    assert costs["flex"] * 2 == costs["default"] == costs[None] == costs["none"] < costs["priority"]  # type: ignore[operator]
+    about = {"model_name": "gpt-5", "model_provider": "openai", "service_tier": "flex"}
+    assert in_langchain(lc(MILLION, 0) | {"about": about})["cost"] == "0.6250"
 
 
 @pytest.mark.parametrize("name", GOLDEN)
