@@ -77,7 +77,7 @@ class GradedGate(ReplyGate):
     """
 
     __slots__ = (
-        *("_behind", "_doubt_below", "_fence", "_gate", "_held", "_line", "_numbers", "_refusal"),
+        *("_behind", "_doubt_below", "_fence", "_gate", "_held", "_numbers", "_refusal"),
         *("_refusing", "_reports", "_stop_below", "_two", "_ungraded", "_waiting"),
     )
 
@@ -111,8 +111,7 @@ class GradedGate(ReplyGate):
         self._gate, self._reports = Gate(self._refusal), ReportReader(self._refusal)
         self._numbers = NumbersReader(2 if self._two else 1)
         self._refusing = None if self._two else Gate(self._refusal, phrases=False)
-        self._behind: Gate | None = None  # judges what stands behind something that is no numbers
-        self._line: str | None = ""  # the first line of a reply without numbers, while something may stand behind it
+        self._behind = _Behind(self._refusal)
         self._waiting: list[str] = []  # text that waits for its verdict
         self._held: list[str] = []  # text of a reply that is in doubt
         self._fence = ""  # what may be the end of a fence around the numbers and the text
@@ -120,7 +119,7 @@ class GradedGate(ReplyGate):
     @property
     def text(self) -> str:
         """The text after the numbers that had been fed when the verdict became certain."""
-        return (self._behind if self._behind and self._behind.verdict else self._gate).text
+        return self._behind.text if self._behind.verdict else self._gate.text
 
     def _read(self, text: str) -> str:
         if self.verdict is not None:
@@ -154,51 +153,19 @@ class GradedGate(ReplyGate):
             self.verdict = self._doubt(numbers)
             self._held.append(text)
             return ""
-        waits = self._waits(text, kind)
-        if self.verdict is not None:  # a refusal stands there
-            return self._noted("")
+        self._behind.feed(text, self._numbers)
         text = self._gate.feed(text)
         if kind:
+            self._behind.end(kind)
             text += self._gate.end(kind)
-        if waits and not self._gate.verdict:
+        if self._behind.verdict:
+            self.verdict = self._behind.verdict
+            return self._noted("")
+        if self._behind.waits and not self._gate.verdict:
             self._waiting.append(text)
             return ""
         text, self._waiting = "".join([*self._waiting, text]), []
         return self._noted(self._judged(text))
-
-    def _waits(self, text: str, kind: Kind | None) -> bool:
-        """Return whether a refusal may still stand behind something that is no number; note the verdict if it does."""
-        if self._behind is None:
-            text = self._after_line(text) if self._line is not None else ""
-        if self._behind is None:
-            return self._line is not None and not kind
-        if self._behind.verdict is None:
-            self._behind.feed(text)
-            if kind:
-                self._behind.end(kind)
-            verdict = self._behind.verdict
-            if verdict and verdict.signal != "empty":  # else nothing stands there
-                self.verdict = verdict
-        return self._behind.verdict is None and not kind
-
-    def _after_line(self, text: str) -> str:
-        """Return the text behind a number or a short first line, and begin to judge it; empty while there is none."""
-        at = self._numbers.behind
-        if at is not None:
-            before, after = text[:at], text[at:]
-            self._behind = Gate(self._refusal, phrases=_WORDS.search(before) is None)
-        elif self._numbers.numbers or self._line is None:
-            after = ""
-        else:
-            self._line += text
-            first = _FIRST_LINE.match(self._line)
-            if first is None and _SHORT.fullmatch(self._line):
-                return ""
-            after = self._line[first.end() :] if first else ""
-            self._behind = Gate(self._refusal, phrases=False) if first else None
-        if text:
-            self._line = None
-        return after
 
     def _unfenced(self, text: str, *, final: bool = False) -> str:
         """Return a text without the end of the fence that was opened before the numbers."""
@@ -276,3 +243,57 @@ class GradedGate(ReplyGate):
     def _doubt(numbers: Numbers) -> Verdict:
         prospect, confidence = numbers.prospect, numbers.confidence
         return Verdict(declined=False, signal="doubt", evidence=str(numbers), prospect=prospect, confidence=confidence)
+
+
+class _Behind:
+    """Looks for the refusal behind what stands where the numbers should: other numbers, or a short first line."""
+
+    __slots__ = ("_gate", "_line", "_refusal")
+
+    def __init__(self, refusal: str) -> None:
+        self._refusal = refusal
+        self._line: str | None = ""  # the first line, while something may stand behind it
+        self._gate: Gate | None = None  # judges what stands there
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """The verdict, if the refusal stands there."""
+        verdict = self._gate.verdict if self._gate else None
+        return verdict if verdict and verdict.signal != "empty" else None
+
+    @property
+    def waits(self) -> bool:
+        """Whether it may still come."""
+        return self._line is not None or (self._gate is not None and self._gate.verdict is None)
+
+    @property
+    def text(self) -> str:
+        """The text from there on that had been fed when the verdict became certain."""
+        return self._gate.text if self._gate else ""
+
+    def feed(self, text: str, numbers: NumbersReader) -> None:
+        """Take the next text after the numbers that were read, or of a reply without numbers."""
+        if self._line is not None and text:
+            text = self._after_line(text, numbers)
+        if self._gate:
+            self._gate.feed(text)
+
+    def end(self, kind: Kind) -> None:
+        """Finish, now that the reply has ended."""
+        self._line = None
+        if self._gate:
+            self._gate.end(kind)
+            self._gate = self._gate if self._gate.verdict else None
+
+    def _after_line(self, text: str, numbers: NumbersReader) -> str:
+        """Return the text behind a number or a short first line, and begin to judge it; empty while there is none."""
+        if numbers.behind is not None:
+            before, after = text[: numbers.behind], text[numbers.behind :]
+            self._gate, self._line = Gate(self._refusal, phrases=_WORDS.search(before) is None), None
+            return after
+        line = (self._line or "") + text
+        first = None if numbers.numbers else _FIRST_LINE.match(line)
+        if first:
+            self._gate = Gate(self._refusal, phrases=False)
+        self._line = line if not (first or numbers.numbers) and _SHORT.fullmatch(line) else None
+        return line[first.end() :] if first else ""
