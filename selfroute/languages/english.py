@@ -61,7 +61,6 @@ WORDS = {
     # Present tense only: in the past tense, what somebody did not say is a fact.
     "do_not": "do_not does_not don't doesn't",
     # What only a text does, even if its name is not in these lists.
-    "mentions": "mentions mention specifies specify states state addresses address names name says",
     "mention": "mention specify elaborate clarify quantify",
     "mention_law": """mention specify state say address describe discuss detail disclose indicate define clarify
         elaborate outline quantify""",
@@ -220,7 +219,7 @@ PARTS = {
     " | {adverb})* ({describes} | {covers})) | ({the_asked} | it | they) ({aux} | {adverb})* ({describes} | {covers})"
     " | (only? {topics} | {name} | he | she | they | it) {be} {adverb}* ({told_of} | there) | (we | i) {merely} | (we"
     " | i) ({aux} | {adverb})* (learn | know | see | find | told | tell) -{denial} | the (closest | nearest) .. (come"
-    " | comes | get | gets) | what .. {describes} | there (is | s | are) (-{stops})* ({passages} | {work} | {news}))",
+    " | comes | get | gets) | what .. {describes} | there (is | s | are) (-{stops})* ({passages} | section | {news}))",
     "then": "(, {but}? | and | .)",
     "to_question": "((to | for) {the}* {given}* (question | query | questions))?",
     "boxed": "boxed : (text :)?",
@@ -328,7 +327,7 @@ ENGLISH = Language(
             " {says_not}"
         ),
         "{none_of} ({the_text} | {the_work}) ({active} | {adverb})* ({say} | {offer} | {tell} | {describes})",
-        "(none | neither) of (them | these | those) {mentions}",
+        "(none | neither) of (them | these | those) (mentions | specifies | (says | states | gives) {whether})",
         "what ({the_text} | it | they) {do_not} {adverb}* ({say} | {tell}) us? is {whether}",
         "{do_not} (say | mention) ({end} | {whether})",
         "{none_of} ({the_text} | {the_work}) ... ({told} | {given_out} | {knows})",
@@ -447,7 +446,7 @@ ENGLISH = Language(
         (
             "{topics} ({is_never} ({in_passages} | something ({the_text} | i) | (part of | among | within) ({the}"
             " | of)* {given}* ({passages} | {asked} {where})) | ({aux} | goes | stays) ({aux} | {adverb} | left)*"
-            " ({away} | ({untold} | open) ({end} | {where})))"
+            " ({away} | {untold} ({end} | {where}) | open ({where} | by {the_text})))"
         ),
         "{topics} {does_never} (appear | come up | show up | feature | figure) {where}",
         (
@@ -463,7 +462,10 @@ ENGLISH = Language(
             "{name} ({name_never} (({given_out} | {found}) ({about} (-{pauses})*)?)? | {be} missing) {in} {the}*"
             " ({given}* {source} | {handed} {work} | {work} {handed})"
         ),
-        "-{no_name} (-{no_more})? (-{no_more})? : not ({told} | {found} | {given_out}) (. | , | {where})",
+        (
+            "-{no_name} (-{no_more})? (-{no_more})? : not (({mentioned} | given) (. | ,) | ({told} | {found}"
+            " | {given_out}) {where})"
+        ),
         "{name} {do_not} {adverb}* ({mention_law} | {offer}) ... {in} {the}* ({given}* {source} | {handed} {work})",
         "{the} .. {do_not} {adverb}* {mention}",
         "({the} | {lead}) .. {never} {soft} ({told} | {say} | {offer})",

@@ -178,7 +178,8 @@ PARTS = {
     " | (gibt | gab) es {there_is_no}"
     " | (findet | finden) (sich | ich | man) {mid} ({no} | {not})"
     " | {lie} {mid} {zero}"
-    " | (steht | stehen) {mid} ({not} ({end} | {in_text}) | nichts | {zero})"
+    " | (steht | stehen) {mid} ({not} drin? ({end} | {in_text}) | nichts | {zero})"
+    " | {be} {mid} {not} (teil | bestandteil) ({the} | {given})* {passages}"
     " | (geht | gehen) ({mid} {not} {adverb}* {in_text}? | {in_text} .. {no} ..) hervor"
     " | (kommt | kommen) {mid} {not} vor"
     " | (lässt | lassen) sich {mid} ({no} .. {sight} | {not} {mid} {inf} | {zero})"
@@ -210,14 +211,15 @@ PARTS = {
     "name": "-{no_name} (-{no_more})?",
     "opener": "(({hedge} | {apology}) ,? | (nein | nö) (, | .) | {meta} ... (. | , | und | ,? {but}))*",
     # What the text does tell, before what it does not.
-    "meta": "(({source}) {describes} | {in_text} (geht es um | werden | wird)"
+    "meta": "(({source}) ({describes} | -{no_more}) | zwar | {in_text} (geht es um | werden | wird)"
     " | {the} .. {be} ({in_text} | {adverb})* ({told} | {treated}))",
     "to_question": "((auf | zu | für) {the}* {given}* (frage | fragestellung | anfrage))?",
     "label": "({the} | kurze | endgültige | finale)* (antwort | ergebnis | fazit | lösung) {to_question}",
     # The model does not know.
     "reader_not": "{can} ({mid} {can_not} | .. {not} {adverb}* {inf}) | (weiß | wissen) {mid} {not}"
     " | (bin | sind) {mid} {not} (in der lage | sicher | befugt)"
-    " | (habe | haben | finde | sehe | fand) {mid} ({zero} | {not} gefunden)",
+    " | (habe | haben | finde | sehe | fand) {mid} ({zero} | {not} (gefunden | {end}) | {in_text} {mid} {no})"
+    " | {can} {mid} {in_text} {mid} {no} .. {sight}",
 }
 
 GERMAN = Language(
@@ -240,6 +242,9 @@ GERMAN = Language(
         "{denied}",
         "({topic} | {apology} ,? aber? ..) {denied}",
         "{name} ({be} | {was}) {in_text} {mid} {not} {adverb}* ({told} | {treated})",
+        "-{no_name} (-{no_more})? : {in_text}? {not} {adverb}* ({told} | {treated}) ({end} | {in_text})",
+        "{meta} ... (, {the} .. | . {name} {be}) {mid} {not} {adverb}* ({told} | {treated})",
+        "{lead} (finde | sehe | fand) (ich | wir) {mid} {no}",
         "es ({be} | {was} | gibt) {mid} {no} (-{comma})* ({told} | {in_text})",
         "(es (gibt | gab) {there_is_no} | {lead} gibt es {mid} {zero} | es (scheint | scheinen) {mid} {zero})",
         "{lead} (({be} | {was}) .. ({not} {told} | {no} .. {told}) | (scheint | scheinen) .. {not} {adverb}* {told})",
@@ -281,8 +286,8 @@ GERMAN = Language(
         "(nirgends | nirgendwo | in {no} {the_text}) {in_text}? ({be} | findet | steht)",
         "weder ({in_text} | ... ({be} | {was}) ... {told})",
         (
-            "{meta} ... (. | , | und | ,? {but}) {lead}? ({says_not} | {topic} {says_not} | {no} (davon | {the})"
-            " ({holds} | {names}))"
+            "{meta} ... (. | , | und | ,? {but}) {lead}? ((er | sie | es)? {says_not} | {topic} {says_not} | {no}"
+            " (davon | {the}) ({holds} | {names}))"
         ),
         (
             "(unzureichend | unzureichende | ungenügende | fehlende | zu wenig | zu wenige) ({information} | daten)"
