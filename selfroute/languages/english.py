@@ -6,21 +6,21 @@ from selfroute.languages.language import Language
 
 WORDS = {
     # Names of the source: the passages ("context"), and works ("report"), whose silence may be an answer.
-    "passages": """text texts passage passages context contexts chunk chunks excerpt excerpts extract extracts
-        document documents statement statements filing filings snippet snippets search_results knowledge_base source
-        sources material materials content contents file files fragment fragments sections pages""",
+    "passages": """text texts passage passages context contexts chunk chunks excerpt excerpts extract extracts document
+        documents statement statements filing filings snippet snippets search_results knowledge_base source sources
+        material materials content contents file files fragment fragments sections pages""",
     # Those that name nothing else: what they do not do is no fact of the world.
-    "told_of": """mention* describ* introduc* list* referenc* refer* noted discussed covered named cited quoted
-        reported given alluded touched outlined recorded explained specified stated""",
+    "told_of": """mention* describ* introduc* list* referenc* refer* noted discussed covered named cited quoted reported
+        given alluded touched outlined recorded explained specified stated""",
     "excerpts": """passages excerpt excerpts extract extracts snippet snippets chunk chunks fragments context contexts
         search_results knowledge_base sections pages""",
     "differs": """agree disagree contradict* conflict differ match lie need only just merely simply necessarily mean
         suggest indicate support have_to ,""",
-    "work": """paper papers article articles report reports section note notes book story novel chapter
-        chapters transcript author editors segment segments page table narrative manual guide minutes
-        interview letter documentation wiki leaflet ticket email abstract summary record records log guidelines docs
-        readme changelog code sheet sheets brochure handbook datasheet clause clauses listing notice memo post
-        newsletter judgment judgement ruling faq faqs recipe""",
+    "work": """paper papers article articles report reports section note notes book story novel chapter chapters
+        transcript author editors segment segments page table narrative manual guide minutes interview letter
+        documentation wiki leaflet ticket email abstract summary record records log guidelines docs readme changelog
+        code sheet sheets brochure handbook datasheet clause clauses listing notice memo post newsletter judgment
+        judgement ruling faq faqs recipe""",
     # What these do not provide or cover is a fact, not a decline.
     "law": "law laws regulation contract agreement policy policies contracts regulations",
     # "According to" one of these begins a decline; according to a report or a chunk, an answer.
@@ -37,19 +37,19 @@ WORDS = {
     "relative": "who whom whose that which",
     "in": "in from within by across throughout on with using of through among based_on",
     # Unmistakable names of what was retrieved, and how they are pointed at: "the provided documents".
-    "source": """text texts passage passages context contexts chunk chunks excerpt excerpts extract extracts
-        document documents snippet snippets search_results knowledge_base sections pages""",
+    "source": """text texts passage passages context contexts chunk chunks excerpt excerpts extract extracts document
+        documents snippet snippets search_results knowledge_base sections pages""",
     # Works that a denial in the middle of a sentence may be about.
     "read": """text texts passage passages context contexts chunk chunks excerpt excerpts extract extracts document
-        documents snippet snippets filing filings paper papers article articles report reports book story novel
-        chapter chapters transcript statement statements""",
+        documents snippet snippets filing filings paper papers article articles report reports book story novel chapter
+        chapters transcript statement statements""",
     "handed": "provided given retrieved supplied available above attached",
     # What the model speaks of as its own: not "your information".
     "this": "the this these those that any such all requested required necessary relevant requisite needed",
     # Verbs.
     "be": "is are was were be been being am remain remains s m re",
-    "aux": """is are was were be been being am remain remains do does did has have had can could will would may
-        might should seem seems seemed appear appears appeared s m re ve d to able""",
+    "aux": """is are was were be been being am remain remains do does did has have had can could will would may might
+        should seem seems seemed appear appears appeared s m re ve d to able""",
     "now": "is are do does remain remains seem seems appear appears s re to be",
     "active": """do does did has have had can could will would may might should seem seems seemed appear appears
         appeared ve to able""",
@@ -64,10 +64,10 @@ WORDS = {
     "mention": "mention specify elaborate clarify quantify",
     "mention_law": """mention specify state say address describe discuss detail disclose indicate define clarify
         elaborate outline quantify""",
-    "adverb": """explicitly directly specifically clearly actually necessarily currently precisely exactly really
-        fully definitively conclusively readily explicit direct also even yet only mainly primarily just mostly
-        simply outright anywhere here there further quite entirely particularly reliably carefully thoroughly well
-        safely confidently honestly truly ever still""",
+    "adverb": """explicitly directly specifically clearly actually necessarily currently precisely exactly really fully
+        definitively conclusively readily explicit direct also even yet only mainly primarily just mostly simply
+        outright anywhere here there further quite entirely particularly reliably carefully thoroughly well safely
+        confidently honestly truly ever still""",
     "pointed": "specific explicit detailed precise exact concrete direct",
     "settled": "if who whom whose what when where why how whether which",
     "soft": "explicitly specifically directly precisely exactly outright explicit direct exact precise spelled",
@@ -81,16 +81,16 @@ WORDS = {
         allow* suppl* define* extend* get_to gets_to work_out works_out pin_down make_out pertain* propose* recommend*
         introduc* highlight* feature* support* about relevant enough sufficient document* examine* investigat* pinpoint*
         relate* appear allude* hint* enable* permit* rule state analyze* evaluat*""",
-    "told": """mentioned specified stated discussed described disclosed indicated detailed revealed addressed
-        answered answerable determined explained outlined compared quantified calculated inferred elaborated
-        clarified explored confirmed established ascertained verified defined spelled spelled_out assessed credited""",
+    "told": """mentioned specified stated discussed described disclosed indicated detailed revealed addressed answered
+        answerable determined explained outlined compared quantified calculated inferred elaborated clarified explored
+        confirmed established ascertained verified defined spelled spelled_out assessed credited""",
     # A bare "is not mentioned." declines; with the other participles it may be a fact: "was not confirmed."
     "mentioned": """mentioned specified stated indicated detailed outlined elaborated named spelled spelled_out
         explained described""",
     # Only in the present tense: "was not revealed" may be a fact.
     "written": "disclosed revealed identified recorded documented discussed addressed credited quoted",
-    "knows": """find found determine know tell say see locate answer identify infer conclude verify establish
-        work_out pin_down""",
+    "knows": """find found determine know tell say see locate answer identify infer conclude verify establish work_out
+        pin_down""",
     "given_out": "provided given available offered supplied",
     "found": """contained answered found located known present visible recorded documented said named included listed
         reported seen clear shown covered identified presented quoted set_out laid_out attributed dated reproduced
@@ -109,8 +109,8 @@ WORDS = {
     "covers": """hint* cover* deal deals concern* discuss* describ* focus* talk talks speak speaks address* go goes
         extend* relate* pertain* refer* reach* touch* span* explain* tell tells go_up_to""",
     "more": "more additional further other",
-    "full": """relevant corresponding full complete entire whole rest remainder remaining original other missing
-        later earlier next""",
+    "full": """relevant corresponding full complete entire whole rest remainder remaining original other missing later
+        earlier next""",
     "hard": "hard difficult tough impossible tricky not_possible",
     "wanting": "vague insufficient inadequate unclear silent irrelevant unrelated lack lacks omit omits",
     "open": "unclear unknown unspecified unanswerable",
@@ -126,24 +126,24 @@ WORDS = {
     "news": """mention mentions information detail details reference references indication indications discussion
         discussions info specifics explanation explanations""",
     # What questions ask for.
-    "attribute": """date dates year name names figure figures number numbers price prices amount amounts cost costs
-        time reason reasons place location title percentage value values total age explanation author source
-        duration size deadline address person answer answers quantity ending outcome length height width depth
-        weight speed temperature score rate share population identity term terms conditions details capacity range""",
+    "attribute": """date dates year name names figure figures number numbers price prices amount amounts cost costs time
+        reason reasons place location title percentage value values total age explanation author source duration size
+        deadline address person answer answers quantity ending outcome length height width depth weight speed
+        temperature score rate share population identity term terms conditions details capacity range""",
     "topic": "about on regarding concerning as_to of for relating_to related_to pertaining_to",
     "specific": "specific explicit direct clear further relevant sufficient additional detailed concrete precise exact",
     "knowledge": """idea knowledge way access mention* information detail* reference* indication* discussion* info
         answer* data evidence record* basis grounds description*""",
     "finds": "find found see saw got",
     # Fillers that may come before the sentence.
-    "hedge": """unfortunately regrettably sadly sorry however actually but and so therefore thus alas well hmm
-        overall afraid no nope ultimately currently for_now strictly_speaking to_be_clear in_short in_that_case then""",
+    "hedge": """unfortunately regrettably sadly sorry however actually but and so therefore thus alas well hmm overall
+        afraid no nope ultimately currently for_now strictly_speaking to_be_clear in_short in_that_case then""",
     "greeting": """hello hi sure okay ok great_question good_question thank_you_for_your_question
         thanks_for_your_question thanks_for_asking honestly to_be_honest as_far_as_i_can_tell from_what_i_can_see
         let_me_check""",
-    "reading": """the careful carefully thorough my of on to a review reviewing reviewed reading read analysis
-        analyzing analysing examining examined examination searching searched checking checked looking looked
-        through at information only solely what is""",
+    "reading": """the careful carefully thorough my of on to a review reviewing reviewed reading read analysis analyzing
+        analysing examining examined examination searching searched checking checked looking looked through at
+        information only solely what is""",
     # Words at which a topic ends, and words of sentences that answer after all.
     "stops": """which is are was were be been being am remain remains do does did has have had can could will would may
         might should seem seems appear appears say says said stated show shows suggest suggests argue argues indicates
@@ -153,13 +153,13 @@ WORDS = {
         include includes propose introduce that who whom whose""",
     # What may not stand first in a relative clause, or in a name.
     "denial": "not never cannot unable isn aren wasn weren don doesn didn can couldn won wouldn hasn haven hadn ,",
-    "no_name": """is are was were be been being am do does did has have had can could will would may might should
-        not never cannot isn aren wasn weren don doesn didn couldn wouldn hasn haven hadn s yes* no none neither
-        nothing nowhere nobody there here i we it he she they you this that these those what who when where why how
-        which whether if in on at by to from for with as after before during since while although because due based
-        according and or but a an the all both each every some many most only also 0* 1* 2* 3* 4* 5* 6* 7* 8* 9* ,""",
-    "no_more": """is are was were be been being am do does did has have had can could will would may might should
-        not never cannot isn aren wasn weren don doesn didn couldn wouldn hasn haven hadn that who which to ,""",
+    "no_name": """is are was were be been being am do does did has have had can could will would may might should not
+        never cannot isn aren wasn weren don doesn didn couldn wouldn hasn haven hadn s yes* no none neither nothing
+        nowhere nobody there here i we it he she they you this that these those what who when where why how which
+        whether if in on at by to from for with as after before during since while although because due based according
+        and or but a an the all both each every some many most only also 0* 1* 2* 3* 4* 5* 6* 7* 8* 9* ,""",
+    "no_more": """is are was were be been being am do does did has have had can could will would may might should not
+        never cannot isn aren wasn weren don doesn didn couldn wouldn hasn haven hadn that who which to ,""",
     "pauses": ",",
     "pause": ", the they it he she i you",
     "but": "but however though although nevertheless nonetheless yet still",
@@ -170,13 +170,13 @@ WORDS = {
     "silent": """t not no never nor cannot unable don doesn didn isn aren wasn can't couldn't unanswerable unclear
         unknown insufficient impossible lack* missing uncertain question answer answers determine* information ,""",
     # How an explanation begins that follows the refusal without a punctuation mark.
-    "because": """the this these those that your because i we since given based due per according without there not
-        none no neither nothing nowhere insufficient unfortunately sorry however it they although while please if
-        note explanation passages question""",
+    "because": """the this these those that your because i we since given based due per according without there not none
+        no neither nothing nowhere insufficient unfortunately sorry however it they although while please if note
+        explanation passages question""",
     "cant": "cannot can't couldn't",
     "gives": """mention mentions give gives name names state states specify specifies identify identifies cite cites
-        list lists show shows reveal reveals disclose discloses offer offers carry carries hold holds tell tells
-        record records""",
+        list lists show shows reveal reveals disclose discloses offer offers carry carries hold holds tell tells record
+        records""",
     "spoke": "said replied answered says argues writes thinks claims adds believes insists recalls complains",
     "link": "from in with by on using for under within through",
 }
@@ -267,8 +267,7 @@ ENGLISH = Language(
         "(a | ai | model) : | 1 .?",
         (
             "{opener} {lead}? ,? ({the}* (final | correct | only | best)* (answer | response | question | verdict)"
-            " {to_question} | (this | that | so it | i think it)) {aux} (considered | as follows)? (: | that)?"
-            " {boxed}?"
+            " {to_question} | (this | that | so it | i think it)) {aux} (considered | as follows)? (: | that)? {boxed}?"
         ),
         (
             "{opener} {lead}? ,? (i | we) (must | should | would | will | ll | can | have to | need to | am going to"
@@ -291,7 +290,7 @@ ENGLISH = Language(
         (
             "(as | since | because)? {the_work} ({does_never} ({say} | {offer} | {tell} ({in_text} | {whether})"
             " | {soft} {tell}) | {do_not} {adverb}* (include | contain | have | supply) {the}* (-{pauses}"
-            " (-{pauses})?)? ({attribute} | {asked}) | {says_none})"
+            " (-{pauses})?)? ({attribute} | {asked}) ({end} | {topic} | {whether}) | {says_none})"
         ),
         "{the} -{no_more} {work} {do_not} {adverb}* ({say} | give {the})",  # "the match report"
         "{the} (-{no_more})? {work} {handed} {does_never} ({say} | {offer} | {tell})",
@@ -310,8 +309,8 @@ ENGLISH = Language(
             " | right there)"
         ),
         (
-            "{the_excerpts} {aux}* ({merely} {aux}* {covers} | {covers} (-{pauses} (-{pauses})?)? {merely} | limited"
-            " to | ({covers} | {gives}) (-{pauses})* only {end})"
+            "{the_excerpts} {aux}* ({merely} {aux}* {covers} | {covers} (-{pauses} (-{pauses})?)? {merely} | limited to"
+            " | ({covers} | {gives}) (-{pauses})* only {end})"
         ),
         "{the_excerpts} {aux}* {merely} {holds} ({information} | (-{pauses} (-{pauses})?)? {asked})",
         "{this}* {given}* {asked} {head} ({now} | {adverb})* {lacking}",
@@ -409,7 +408,7 @@ ENGLISH = Language(
         "(i | we) ({aux} | {adverb})* (guessing | speculating)",
         (
             "(i | (i | we) {looked} (, | and | but)) ({aux} | {adverb})* {finds}? (no {specific}* ({knowledge}"
-            " | {passages} | {attribute} | (-{pauses})* {in_passages}) | nothing | none)"
+            " | {passages} | (-{pauses})* {in_passages}) | nothing | none)"
         ),
         "we ({aux} | {adverb})* {finds}? (no {specific}* {news} | nothing) ({of_it} | {end})",
         # What was asked for is not stated.
@@ -429,8 +428,8 @@ ENGLISH = Language(
         "it {is_never} (possible to {knows} | {mentioned} {end})",
         "(it {does_never} | they {do_not} {adverb}*) ({say} ({end} | {whether} | if) | specify)",
         (
-            "({never} ({told} | {given_out}) | unclear | unknown | unspecified | {untold}) ({end} | {where_law}"
-            " | based | according)"
+            "({never} ({told} | {given_out}) | unclear | unknown | unspecified | {untold}) ({end} | {where_law} | based"
+            " | according)"
         ),
         "({never} {found}) (. | , | {where_law})",
         "(n a | null | not applicable | no idea | answerable : false) ({end} | $)",
