@@ -22,6 +22,9 @@ WORDS = {
     # Contracts and laws: what these do not contain is an answer, unless the sentence says that it is not "in" them.
     "deed": """合同 契约 契約 协议 協議 条款 條款 条例 條例 法律 法条 法條 法规 法規 章程 规程 規程 规则 規則 保修
         许可 許可 保单 保單 公约 公約 政策 计划 計劃""",
+    # Unmistakable names of what was retrieved; and what makes other words of "say": to persuade, to lie.
+    "plain": "文本 文中 段落 片段 文档 文檔 材料 资料 資料 上下文 原文 摘录 摘錄 节选 節選 正文",
+    "spoken": "服 谎 謊 笑 话 話 . ,",
     "paper": "这份 這份 这篇 這篇 这本 這本 该份 該份 该篇 該篇",
     "author": "作者 编者 編者 笔者 筆者 作者们 作者們 叙述者 敘述者",
     "given": """附 列 上面 前面 前述 下列 下面 以下 提供 所 给 給 给定 給定 给出 給出 上述 以上 现有 現有 已有 已知
@@ -82,9 +85,6 @@ WORDS = {
         哪里 哪裡 单独 單獨 本身 再 地方 一处 一篇 一段 实质 充分 足够 正面 公开 针对性 逐项 逐一 个别 确切 確切
         准确 準確 肯定 被 直接地 具体地 能 够 進行 进行 加以 给予""",
     # How a sentence continues or ends.
-    "describes": """主要 讨论 討論 介绍 介紹 描述 描写 描寫 讲 講 谈 談 关注 關注 聚焦 侧重 側重 重点 重點 集中 涉及
-        摘自 只 仅 僅 概述 探讨 探討 阐述 闡述 解释 解釋 涵盖 涵蓋 包含 包括 列 提供 论述 論述 研究 分析 更 似乎 是
-        属""",
     "it": "它 它们 其 该 它們",
     "after": ", . 来 來 可 能 以 支持 用 供 回答 关于 關於 有关 有關 提及 提到 解答 确定 帮助 使 让 与 對 对 的 : 说",
     "de": "的 之 书 書 ,",
@@ -96,7 +96,7 @@ WORDS = {
     "hedge": """似乎 好像 看来 看來 看起来 看起來 遗憾的是 遺憾的是 可惜的是 不幸的是 抱歉 很抱歉 非常抱歉 十分抱歉
         对不起 對不起 不好意思 请原谅 請原諒 遗憾 遺憾 很遗憾 很遺憾 恕 呢 可惜 抱歉地 实际上 其实 事实上 总的来说""",
     "so": """因此 所以 故 因而 于是 於是 综上 綜上 综上所述 綜上所述 但 但是 不过 不過 然而 可 可是 却 卻 而 并 並
-        且 而且 都 也 总之 總之 是以 因为 因為 由于 由於 我""",
+        且 而且 都 也 总之 總之 是以 我""",
     "question": "您 你 问题 問題 题目 題目 要回答 想回答 若要回答 用户 要计算 要計算 要确定 要確定 若要计算",
     "regarding": """对此 對此 是否 关于 關於 至于 至於 对于 對於 有关 有關 针对 針對 就 虽然 雖然 尽管 盡管 儘管
         究竟 到底 没有更多 沒有更多 谁 誰 哪 什么 什麼 何 怎 为什么 為什麼 由于 由於 因为 因為""",
@@ -128,7 +128,7 @@ PARTS = {
     "about": "((对 | 對 | 关于 | 關於 | 就 | 对于 | 對於 | 针对 | 針對 | 按) (-{pause})*)",
     # The negated verb, with what may surround the negation; or: there is no information.
     "never": "{adverb}* {about}? {not} ({adverb} | {about} | 在 .. {page})*",
-    "says_not": "{never} 人? ({say} | {contain} | (提 | 说 | 說 | 写 | 寫) (. | ,))",
+    "says_not": "{never} 人? ({say} | {contain} | (提 | 说 | 說 | 写 | 寫) (. | ,) | (说 | 說) -{spoken})",
     "none_of": "{adverb}* {none} ({which}* {info} | {which}* {about} (-{pause})* {info} | (-{other})* {info})",
     "not_tell": "{says_not} | {none_of} | 只字 {not} 提 | (一个字 | 一個字) (也 | 都) {not} | 保持沉默"
     " | 语焉不详 | 語焉不詳"
@@ -159,25 +159,35 @@ CHINESE = Language(
     asks=("{asking}",),
     declines=(
         # The source does not say, whatever the topic.
-        "({source} | {given}* {author} (在 .. {page})?) ,? {not_tell}",
+        "(对此 ,?)? ({source} | {given}* {author} (在 .. {page})?) ,? {not_tell}",
         "(我 {looked})? {adverb}* {not} 任何? {page} {adverb}* ({mention} | {contain} | 讲 | 講 | 写 | 寫)",
         "({text} (中 | 里 | 裡 | 内 | 內) | 文中 | 文内 | 书中) (并 | 並)? (没有 | 沒有 | 无) (-{pause})* .",
         "{det}? {deed} ,? {never} {say}",
-        "{source} -{pause} -{pause} -{pause} ... , {so}* ({source} | {it})? ({not_tell} | {can_not})",
-        "{source} {adverb}* {describes} -{pause} ... . {so}* ({source} | {it})? ,? ({not_tell} | {can_not})",
+        (
+            "{source} -{pause} -{pause} -{pause} ... (, | .) ({so} | {regarding} (-{pause})* ,)* ({source} | {it}"
+            " | {topic})? ,? ({not_tell} | {can_not} | {not} {adverb}* {said} (. | ,) | 不 在 其 中)"
+        ),
         "{topic} (, {author} | (, 在? | -{person} 在) {page}) ,? {not_tell}",
-        "{topic} {not} {adverb}* 在 {page} {adverb}* ({say} | 出现 | 出現)",
+        (
+            "{topic} ({not} {adverb}* (在 {page} {adverb}* ({say} | 出现 | 出現) | (出现 | 出現) 在 .. {page}) | 不 在"
+            " {given}* {plain})"
+        ),
+        "{topic} : {page}? {not} {adverb}* {said} (. | ,)",
+        "{topic} {cannot} {adverb}* ({by} | 用) .. {page} .. {know}",
         "({given}* {info} | {paper} {topic}) 不 (在 | 属于) {page}",
         "{lead} {topic} {not} {adverb}* {outright} 地? {say}",
         "{topic} {not} {outright} 地? {said}",
         # Nothing is said.
         "{adverb}* {not} {adverb}* ({mention} (-{de} | .) | (提到 | 提及) , | {said} .)",
         "{adverb}* {not} {adverb}* {say} (-{pause})* {found} .",
-        "({lead} | {though} {page} ... , | 我 {looked}) {so}* ({says_not} (-{de} | .) | {none_of})",
+        "({lead} | {though} ... , | 我? {looked}) {so}* ({says_not} (-{de} | .) | {none_of})",
         "({adverb} | 我)* {none} ({data} | {enough} {which}* {found} | ({on} | 任何) (-{other})* {found}) {after}",
         "({adverb} | 我)* {none} {which}* {data} (表明 | 显示 | 顯示 | 说明 | 說明 | 指出)",
         "(我 ({looked} {so}*)?)? (在 .. {page})? {no_find}",
-        "(我 {looked} {so}* | 在 .. {page}) {adverb}* (({not} | {cannot}) {adverb}* {seek} | (找 | 查 | 看) 不到)",
+        (
+            "(我? {looked} {so}* | 在 .. {page} | {source}) {adverb}* (({not} | {cannot}) {adverb}* {seek} | (找 | 查"
+            " | 看) 不到)"
+        ),
         "{not} 在 .. {page} {seek}",
         "{topic}? {info} (不足 | 有限 | 不够 | 不夠 | 缺失) (, | . | 以)",
         "{topic} {not} {adverb}* {said} (. | ,)",

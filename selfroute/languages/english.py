@@ -6,20 +6,21 @@ from selfroute.languages.language import Language
 
 WORDS = {
     # Names of the source: the passages ("context"), and works ("report"), whose silence may be an answer.
-    "passages": """text texts passage passages context contexts chunk chunks excerpt excerpts extract extracts
-        document documents statement statements filing filings snippet snippets search_results knowledge_base source
-        sources material materials content contents file files fragment fragments""",
+    "passages": """text texts passage passages context contexts chunk chunks excerpt excerpts extract extracts document
+        documents statement statements filing filings snippet snippets search_results knowledge_base source sources
+        material materials content contents file files fragment fragments sections pages""",
     # Those that name nothing else: what they do not do is no fact of the world.
-    "told_of": """mention* describ* introduc* list* referenc* refer* noted discussed covered named cited quoted
-        reported given alluded touched outlined recorded explained specified stated""",
-    "excerpts": "passages excerpts extracts snippets chunks fragments context contexts search_results knowledge_base",
+    "told_of": """mention* describ* introduc* list* referenc* refer* noted discussed covered named cited quoted reported
+        given alluded touched outlined recorded explained specified stated""",
+    "excerpts": """passages excerpt excerpts extract extracts snippet snippets chunk chunks fragments context contexts
+        search_results knowledge_base sections pages""",
     "differs": """agree disagree contradict* conflict differ match lie need only just merely simply necessarily mean
         suggest indicate support have_to ,""",
-    "work": """paper papers article articles report reports section sections note notes book story novel chapter
-        chapters transcript author editors segment segments page pages table narrative manual guide minutes
-        interview letter documentation wiki leaflet ticket email abstract summary record records log guidelines docs
-        readme changelog code sheet sheets brochure handbook datasheet clause clauses listing notice memo post
-        newsletter judgment judgement ruling faq faqs""",
+    "work": """paper papers article articles report reports section note notes book story novel chapter chapters
+        transcript author editors segment segments page table narrative manual guide minutes interview letter
+        documentation wiki leaflet ticket email abstract summary record records log guidelines docs readme changelog
+        code sheet sheets brochure handbook datasheet clause clauses listing notice memo post newsletter judgment
+        judgement ruling faq faqs recipe""",
     # What these do not provide or cover is a fact, not a decline.
     "law": "law laws regulation contract agreement policy policies contracts regulations",
     # "According to" one of these begins a decline; according to a report or a chunk, an answer.
@@ -34,21 +35,21 @@ WORDS = {
     "whether": "who whom whose what when where why how whether which",
     # A relative clause: "the lady who was honored".
     "relative": "who whom whose that which",
-    "in": "in from within by across throughout on with using of through among",
+    "in": "in from within by across throughout on with using of through among based_on",
     # Unmistakable names of what was retrieved, and how they are pointed at: "the provided documents".
-    "source": """text texts passage passages context contexts chunk chunks excerpt excerpts extract extracts
-        document documents snippet snippets search_results knowledge_base""",
+    "source": """text texts passage passages context contexts chunk chunks excerpt excerpts extract extracts document
+        documents snippet snippets search_results knowledge_base sections pages""",
     # Works that a denial in the middle of a sentence may be about.
     "read": """text texts passage passages context contexts chunk chunks excerpt excerpts extract extracts document
-        documents snippet snippets filing filings paper papers article articles report reports book story novel
-        chapter chapters transcript statement statements""",
+        documents snippet snippets filing filings paper papers article articles report reports book story novel chapter
+        chapters transcript statement statements""",
     "handed": "provided given retrieved supplied available above attached",
     # What the model speaks of as its own: not "your information".
     "this": "the this these those that any such all requested required necessary relevant requisite needed",
     # Verbs.
     "be": "is are was were be been being am remain remains s m re",
-    "aux": """is are was were be been being am remain remains do does did has have had can could will would may
-        might should seem seems seemed appear appears appeared s m re ve d to able""",
+    "aux": """is are was were be been being am remain remains do does did has have had can could will would may might
+        should seem seems seemed appear appears appeared s m re ve d to able""",
     "now": "is are do does remain remains seem seems appear appears s re to be",
     "active": """do does did has have had can could will would may might should seem seems seemed appear appears
         appeared ve to able""",
@@ -63,36 +64,42 @@ WORDS = {
     "mention": "mention specify elaborate clarify quantify",
     "mention_law": """mention specify state say address describe discuss detail disclose indicate define clarify
         elaborate outline quantify""",
-    "adverb": """explicitly directly specifically clearly actually necessarily currently precisely exactly really
-        fully definitively conclusively readily explicit direct also even yet only mainly primarily just mostly
-        simply outright anywhere here there further quite entirely particularly reliably carefully thoroughly well
-        safely confidently honestly truly ever still""",
+    "adverb": """explicitly directly specifically clearly actually necessarily currently precisely exactly really fully
+        definitively conclusively readily explicit direct also even yet only mainly primarily just mostly simply
+        outright anywhere here there further quite entirely particularly reliably carefully thoroughly well safely
+        confidently honestly truly ever still""",
     "pointed": "specific explicit detailed precise exact concrete direct",
     "settled": "if who whom whose what when where why how whether which",
     "soft": "explicitly specifically directly precisely exactly outright explicit direct exact precise spelled",
     "say": """mention* specif* discuss* describ* stat* addres* detail* disclos* indicat* identif* elaborat* outlin*
-        clarif* list* explain* name explor* quantif* report* reveal* say says tell* touch* delve* refer* speak talk
-        record* answer* convey*""",
+        clarif* list* explain* name names explor* quantif* report* reveal* say says tell* touch* delve* refer* speak
+        talk record* answer* convey* spell* settle* quote cite set_out make_clear makes_clear""",
     # What a text may do, but a policy or a law as well.
-    "offer": "provid* offer* break project* giv* present* cover* go",
-    "tell": """seeing compar* contain* includ* suggest* show* have confirm* note* find* found determin* see locat*
-        know verif* access* infer* extract* deriv* calculat* comment* conclude* assess* establish* discern* respond*
-        help* allow* supply define* pertain* propose* recommend* introduc* highlight* feature* support* about
-        relevant enough sufficient document* examine* investigat* pinpoint* relate* appear allude* hint* enable*
-        permit* rule state analyze* evaluat*""",
-    "told": """mentioned specified stated discussed described disclosed indicated detailed revealed addressed
-        answered answerable determined explained outlined compared quantified calculated inferred elaborated
-        clarified explored confirmed established ascertained verified defined spelled assessed""",
+    "offer": "provid* offer* break breaks project* giv* present* cover* go goes",
+    "tell": """seeing compar* contain* includ* suggest* show* have confirm* note* find* found determin* see locat* know
+        verif* access* infer* extract* deriv* calculat* comment* conclude* assess* establish* discern* respond* help*
+        allow* suppl* define* extend* get_to gets_to work_out works_out pin_down make_out pertain* propose* recommend*
+        introduc* highlight* feature* support* about relevant enough sufficient document* examine* investigat* pinpoint*
+        relate* appear allude* hint* enable* permit* rule state analyze* evaluat*""",
+    "told": """mentioned specified stated discussed described disclosed indicated detailed revealed addressed answered
+        answerable determined explained outlined compared quantified calculated inferred elaborated clarified explored
+        confirmed established ascertained verified defined spelled spelled_out assessed credited""",
     # A bare "is not mentioned." declines; with the other participles it may be a fact: "was not confirmed."
-    "mentioned": """mentioned specified stated indicated detailed disclosed revealed outlined elaborated named
-        spelled explained described""",
-    "knows": "find found determine know tell say see locate answer identify infer conclude verify",
+    "mentioned": """mentioned specified stated indicated detailed outlined elaborated named spelled spelled_out
+        explained described""",
+    # Only in the present tense: "was not revealed" may be a fact.
+    "written": "disclosed revealed identified recorded documented discussed addressed credited quoted",
+    "knows": """find found determine know tell say see locate answer identify infer conclude verify establish work_out
+        pin_down""",
     "given_out": "provided given available offered supplied",
-    "found": """contained answered found located known present visible recorded documented said named included
-        listed reported seen clear shown covered identified presented quoted set_out laid_out attributed dated
-        reproduced broken touched gleaned assessed settled worked_out dealt_with deduced derived extracted discerned""",
+    "found": """contained answered found located known present visible recorded documented said named included listed
+        reported seen clear shown covered identified presented quoted set_out laid_out attributed dated reproduced
+        broken touched gleaned recoverable derivable discernible inferable traceable assessed settled worked_out
+        dealt_with deduced derived extracted discerned""",
     "possible": "clear certain sure",
     "fails": "fail fails failed neglect neglects omit omits decline declines",
+    "naming": "naming giving specifying stating identifying explaining saying mentioning telling indicating disclosing",
+    "repeated": "? :",  # after the question, repeated
     "breaks": "stop stops end ends break breaks cut cuts run runs",
     "leaves": "leave leaves",
     "blank": """open unanswered unsaid unstated unclear unspecified unresolved unnamed blank undefined undisclosed
@@ -102,56 +109,57 @@ WORDS = {
     "covers": """hint* cover* deal deals concern* discuss* describ* focus* talk talks speak speaks address* go goes
         extend* relate* pertain* refer* reach* touch* span* explain* tell tells go_up_to""",
     "more": "more additional further other",
-    "full": """relevant corresponding full complete entire whole rest remainder remaining original other missing
-        later earlier next""",
+    "full": """relevant corresponding full complete entire whole rest remainder remaining original other missing later
+        earlier next""",
     "hard": "hard difficult tough impossible tricky not_possible",
-    "wanting": "vague insufficient inadequate unclear silent irrelevant unrelated lack* omit*",
+    "wanting": "vague insufficient inadequate unclear silent irrelevant unrelated lack lacks omit omits",
     "open": "unclear unknown unspecified unanswerable",
     "lacking": """insufficient unclear impossible unspecified unavailable unanswerable lack* omit* fail fails failed
         missing absent silent unknown inadequate incomplete irrelevant unrelated""",
     "holds": "contain contains provide provides give gives make makes offer offers include includes has have",
     "describes": """discuss* describ* focus* cover* mention* deal deals about concern* explain* relate* drawn asks
-        appear contain contains provide provides list lists note notes report reports state states say says give
-        gives define defines introduce* refer* come comes outline* identif* record records quote* show shows stop
-        stops end ends""",
+        appear contain contains provide provides list lists note notes report reports state states say says give gives
+        define defines name names go goes get gets introduce* refer* come comes outline* identif* record records quote*
+        show shows stop stops end ends""",
     "information": """mention* information detail* reference* indication* discussion* info specifics explanation*
         statement*""",
     "news": """mention mentions information detail details reference references indication indications discussion
         discussions info specifics explanation explanations""",
     # What questions ask for.
-    "attribute": """date dates year name names figure figures number numbers price prices amount amounts cost costs
-        time reason reasons place location title percentage value values total age explanation author source
-        duration size deadline address person answer answers quantity ending outcome length height width depth
-        weight speed temperature score rate share population identity term terms conditions details capacity range""",
+    "attribute": """date dates year name names figure figures number numbers price prices amount amounts cost costs time
+        reason reasons place location title percentage value values total age explanation author source duration size
+        deadline address person answer answers quantity ending outcome length height width depth weight speed
+        temperature score rate share population identity term terms conditions details capacity range""",
     "topic": "about on regarding concerning as_to of for relating_to related_to pertaining_to",
     "specific": "specific explicit direct clear further relevant sufficient additional detailed concrete precise exact",
     "knowledge": """idea knowledge way access mention* information detail* reference* indication* discussion* info
-        answer* data evidence record*""",
-    "finds": "find found see saw",
+        answer* data evidence record* basis grounds description*""",
+    "finds": "find found see saw got",
     # Fillers that may come before the sentence.
-    "hedge": """unfortunately regrettably sadly sorry however actually but and so therefore thus alas well hmm
-        overall afraid no nope ultimately currently for_now strictly_speaking to_be_clear in_short in_that_case then""",
+    "hedge": """unfortunately regrettably sadly sorry however actually but and so therefore thus alas well hmm overall
+        afraid no nope ultimately currently for_now strictly_speaking to_be_clear in_short in_that_case then""",
     "greeting": """hello hi sure okay ok great_question good_question thank_you_for_your_question
-        thanks_for_your_question honestly to_be_honest as_far_as_i_can_tell from_what_i_can_see let_me_check""",
-    "reading": """the careful carefully thorough my of on to a review reviewing reviewed reading read analysis
-        analyzing analysing examining examined examination searching searched checking checked looking looked
-        through at information only solely what is""",
+        thanks_for_your_question thanks_for_asking honestly to_be_honest as_far_as_i_can_tell from_what_i_can_see
+        let_me_check""",
+    "reading": """the careful carefully thorough my of on to a review reviewing reviewed reading read analysis analyzing
+        analysing examining examined examination searching searched checking checked looking looked through at
+        information only solely what is""",
     # Words at which a topic ends, and words of sentences that answer after all.
-    "stops": """which is are was were be been being am remain remains do does did has have had can could will would
-        may might should seem seems appear appears says said stated shows suggest suggests argue argues indicates
+    "stops": """which is are was were be been being am remain remains do does did has have had can could will would may
+        might should seem seems appear appears say says said stated show shows suggest suggests argue argues indicates
         explains implies refers means represents reflects increased decreased declined rose fell grew resulted
-        contributed involves requires focuses aims expects intends believes leads becomes became went took gave got
-        told considers allows consists but cannot not never unable lacks provides contains describes discusses
-        mentions include includes propose introduce that who whom whose""",
+        contributed involves requires focuses aims expects intends believes leads becomes became went took gave got told
+        considers allows consists but cannot not never unable lacks provides contains describes discusses mentions
+        include includes propose introduce that who whom whose""",
     # What may not stand first in a relative clause, or in a name.
     "denial": "not never cannot unable isn aren wasn weren don doesn didn can couldn won wouldn hasn haven hadn ,",
-    "no_name": """is are was were be been being am do does did has have had can could will would may might should
-        not never cannot isn aren wasn weren don doesn didn couldn wouldn hasn haven hadn s yes* no none neither
-        nothing nowhere nobody there here i we it he she they you this that these those what who when where why how
-        which whether if in on at by to from for with as after before during since while although because due based
-        according and or but a an the all both each every some many most only also 0* 1* 2* 3* 4* 5* 6* 7* 8* 9* ,""",
-    "no_more": """is are was were be been being am do does did has have had can could will would may might should
-        not never cannot isn aren wasn weren don doesn didn couldn wouldn hasn haven hadn that who which to ,""",
+    "no_name": """is are was were be been being am do does did has have had can could will would may might should not
+        never cannot isn aren wasn weren don doesn didn couldn wouldn hasn haven hadn s yes* no none neither nothing
+        nowhere nobody there here i we it he she they you this that these those what who when where why how which
+        whether if in on at by to from for with as after before during since while although because due based according
+        and or but a an the all both each every some many most only also 0* 1* 2* 3* 4* 5* 6* 7* 8* 9* ,""",
+    "no_more": """is are was were be been being am do does did has have had can could will would may might should not
+        never cannot isn aren wasn weren don doesn didn couldn wouldn hasn haven hadn that who which to ,""",
     "pauses": ",",
     "pause": ", the they it he she i you",
     "but": "but however though although nevertheless nonetheless yet still",
@@ -162,13 +170,13 @@ WORDS = {
     "silent": """t not no never nor cannot unable don doesn didn isn aren wasn can't couldn't unanswerable unclear
         unknown insufficient impossible lack* missing uncertain question answer answers determine* information ,""",
     # How an explanation begins that follows the refusal without a punctuation mark.
-    "because": """the this these those that your because i we since given based due per according without there not
-        none no neither nothing nowhere insufficient unfortunately sorry however it they although while please if
-        note explanation passages question""",
+    "because": """the this these those that your because i we since given based due per according without there not none
+        no neither nothing nowhere insufficient unfortunately sorry however it they although while please if note
+        explanation passages question""",
     "cant": "cannot can't couldn't",
     "gives": """mention mentions give gives name names state states specify specifies identify identifies cite cites
-        list lists show shows reveal reveals disclose discloses offer offers carry carries hold holds tell tells
-        record records""",
+        list lists show shows reveal reveals disclose discloses offer offers carry carries hold holds tell tells record
+        records""",
     "spoke": "said replied answered says argues writes thinks claims adds believes insists recalls complains",
     "link": "from in with by on using for under within through",
 }
@@ -178,50 +186,52 @@ PARTS = {
     " | we | you) {aux}* -{no_more} (with | to (me | us | you))?)?",
     # What was asked for, or a pronoun for it.
     "point": "({this}* {given}* {asked} {head} | {it} | {this}* {specific}* detail {head})",
-    "at_hand": "what (i | we | you | here | is | s | has | have | ve | was | been | {given} | shown | see | there | in"
-    " front)*",
+    "at_hand": "(this | what) (i | we | you | here | is | s | has | have | ve | was | been | {given} | shown | see"
+    " | there | in front)*",
     "the_text": "{the}* ({given} | {work})* {passages} {head}",
     "the_work": "{the}* {given}* {work} {head}",
     "the_excerpts": "{the}* ({given} | {the} {number})* ({excerpts} | {handed} {passages}) {head}",
+    "some_text": "({the_text} | {the} -{no_more} (-{no_more})? {excerpts} {head})",
     "the_asked": "({the} | {given})* {asked} {head}",
     "never": "({aux} | {adverb})* {not} ({aux} | {adverb})*",
     "none_of": "((none | neither | nothing | nowhere | nobody | no one | not one | not a single one) (of | in | within"
     " | among | across | from) | neither | no | not a single | not one)",
     "none": "no | not any | not enough | insufficient | not a | not an | not sufficient | neither | any | enough",
-    "lead": "(based | per | as per | from | after | upon | on | within | given | reviewing | looking | having"
-    " | despite | in {the}) {reading}* {the}* ({given} | {number})* ({passages} | {work} | {asked}) {head} (and ..)? ,?"
-    " | according to {the} {given_text} {given_text}* {head} ,? | (going (only | solely)? by | judging (by | from)"
-    " | with (only | just)? | working (from | with) | using (only | just)? | relying (only | solely)? on | from (just"
-    " | only)? | by) {the}* ({given} | {number})* {passages} {head} ,? | (based on | from | given | with | going by"
-    " | judging (by | from)) {at_hand} {in_passages}? (alone | only)? ,? | as far as .. (go | goes | show | tell | say)"
-    " ,?",
+    "lead": "(based | per | as per | from | after | upon | on | within | given | reviewing | looking | having | taking"
+    " | considering | on the basis of | despite | (at least)? in {the} | strictly {in}) {reading}* {the}* ({given}"
+    " | {number})* ({passages} | {work} | {asked}) {head} (and ..)? together? ,? | according to {the} {given_text}"
+    " {given_text}* {head} ,? | (going (only | solely)? by | judging (by | from) | with (only | just)? | working (from"
+    " | with) | using (only | just)? | relying (only | solely)? on | from (just | only)? | by) {the}* ({given}"
+    " | {number})* {passages} {head} ,? | (based on | from | given | with | going by | judging (by | from)) {at_hand}"
+    " {in_passages}? (alone | only)? ,? | as far as (-{pauses})* (go | goes | show | tell | say | see) ,?",
     "looked": "({aux} | {adverb})* {reading} ...",
     "polite": "(({hedge} | apologies | my apologies) ,? | (no | nope) (, | .) | let me (check | look | review | read)"
     " (at | through | in)? {the}* {given}* {passages} (. | :) | (as (per | requested | instructed) | following)"
     " (-{pauses})* , | as an ai (language model)? ,? | {greeting} (, | .)? | (i | we) ({aux} | {adverb})* (sorry"
-    " | apologize | apologise | afraid | regret) ((to | for) ..)? ,? (but | that)? | (i | we) {looked} (, | and | but)"
-    " | (i | we) (think | believe) that? | it {adverb}* (seems | appears | looks) (that | like) | (while | although"
-    " | though) ... , | (if you (can | could | have | share | provide) | please | to (answer | say | tell | determine"
-    " | know)) ... (, | .) | without {the}* (more | {specific})* ({information} | {passages} | {work} | {asked}) .. ,"
-    " | (regarding | concerning | as for | as to | beyond) ... ,)",
-    "opener": "({polite} | {meta} ... {then})*",
+    " | apologize | apologise | afraid | regret) ((to | for) ..)? ,? (but | that)? | (i | we) {looked} (, | and | but"
+    " | .) | (i | we) (think | believe) that? | it {adverb}* (seems | appears | looks)"
+    " (that | like) | (while | although | though) ... , | (if you (can | could | have | share | provide) | please | to"
+    " (answer | say | tell | determine | know) | you (are | re) asking) ... (, (but | and)? | .) | without {the}*"
+    " (more | {specific})* ({information} | {passages} | {work} | {asked}) .. , | (regarding | concerning | as for"
+    " | as to | beyond | on {the}) ... ,)",
+    "opener": "({polite} | {whether} ... {repeated} | {meta} ... {then})*",
     # What the text does tell, before what it does not: "The passages describe the dam, but".
-    "meta": "{lead}? (({the_text} | {the_work} | {the_asked} | {the} -{no_more} ({passages} | {work}) {head}) ({aux}"
-    " | {adverb})* ({describes} | {covers}) | ({topics} | {name} | he | she | they | it) {be} {adverb}* {told_of} | (we"
-    " | i) {merely} | (we | i) ({aux} | {adverb})* (learn | know | see | find | told) (that | references | mentions"
-    " | {the}))",
+    "meta": "{lead}? (({some_text} | {the_work} | {the} -{no_more} ({passages} | {work}) {head}) (-{no_more} | ({aux}"
+    " | {adverb})* ({describes} | {covers})) | ({the_asked} | it | they) ({aux} | {adverb})* ({describes} | {covers})"
+    " | (only? {topics} | {name} | he | she | they | it) {be} {adverb}* ({told_of} | there) | (we | i) {merely} | (we"
+    " | i) ({aux} | {adverb})* (learn | know | see | find | told | tell) -{denial} | the (closest | nearest) .. (come"
+    " | comes | get | gets) | what .. {describes} | there (is | s | are) (-{stops})* ({passages} | section | {news}))",
     "then": "(, {but}? | and | .)",
     "to_question": "((to | for) {the}* {given}* (question | query | questions))?",
     "boxed": "boxed : (text :)?",
     "in_text": "(-{pauses})* ({passages} | provided | retrieved | given | {information} | {specific} | (in | from"
     " | within) {the}* {given}* ({work} | {law}))",
     # Where something is not said: in what was retrieved.
-    "in_passages": "{in} ({the} | of)* (({given} | {number})* {passages} | (-{pauses})? {source} | {handed}"
-    " ({passages} | {work} | {asked}) | {asked} {handed})",
-    "in_source": "({in_passages} | {in} {the}* ({given} | {number})* {work} | {in} {at_hand} (. | , | in) | here (."
-    " | ,))",
-    "of_it": "({topic} | {in} | {whether} | that | which | as | i | we | you | to {knows})",
-    "where": "({about} (-{pauses})*)? {in_source}",
+    "in_passages": "({in} ({the} | of)* (({given} | {number})* {passages} | (-{pauses})? {source} | {handed}"
+    " ({passages} | {work} | {asked}) | {asked} {handed}) | {in} {at_hand} (. | , | in))",
+    "in_source": "({in_passages} | {in} {the}* ({given} | {number})* {work} | here (. | ,))",
+    "of_it": "({topic} | to {the} | {in} | {whether} | that | which | as | i | we | you | to {knows})",
+    "where": "{adverb}* ({about} (-{pauses})*)? {in_source}",
     "where_law": "({where} | {in} {the}* {given}* {law})",
     "inside": "(in | from | within | across) {the}* {given}* ({passages} | {work} | {asked})",
     "in_read": "{in} {the}* ({given} | {number})* ({read} | {asked} {handed})",
@@ -229,16 +239,19 @@ PARTS = {
     " | {given_out}) (or | nor | and))*",
     "does_never": "({adverb}* {active} ({active} | {adverb})* (not | never | nowhere | unable) | {adverb}* ({does_not}"
     " | never | nowhere)) ({active} | {adverb})*",
-    "says_not": "({does_never} ({say} | {offer} | {tell} | .. {information}) | {is_never} (about | clear | relevant"
-    " | enough | sufficient | specific | explicit | detailed | focused))",
+    "says_not": "(, ... ,)? ({does_never} (, ... ,)? ({say} | {offer} | {tell} | .. {information}) | {is_never} (about"
+    " | clear | relevant | enough | sufficient | specific | explicit | detailed | focused) | {says_none})",
+    "says_none": "({adverb}* ({holds} ({none} | nothing) | (say | says) nothing ({about} | .)) | ({aux} | {adverb})*"
+    " ({wanting} | {fails} to ({say} | {offer} | {tell})))",
     # What a sentence is about that does not begin with the text, perhaps with a relative clause.
     # That what was asked for lies elsewhere.
-    "away": "((outside | beyond | not within | not in | not part of | absent from | missing from | left out of) (the"
-    " | scope | range | of | coverage | reach | what | limits)* ({the}* {given}* ({passages} | {work}) | {at_hand}"
-    " {end}) | nowhere {inside})",
-    "topics": "({the} | {whether}) .. ({relative} ({aux} | {adverb})* -{denial} ..)*",
+    "away": "((outside | beyond | not within | not in | not part of | absent from | missing from | left out of"
+    " | omitted from) (the | scope | range | of | coverage | reach | what | limits | is | are | covered | in)* ({the}*"
+    " {given}* ({passages} | {work}) | {at_hand} {end}) | nowhere {inside})",
+    "topics": "(({the} | {whether}) .. ({relative} ({aux} | {adverb})* -{denial} ..)* | -{no_name} (-{no_more})? s"
+    " -{no_more} (-{no_more})?)",
     "name_never": "(({be} | has | have) ({aux} | {adverb})* (not | never) | {is_not}) ({aux} | {adverb})*",
-    "name": "-{no_name} (s? -{no_more})? (and -{no_more} (-{no_more})?)?",
+    "name": "-{no_name} (s? -{no_more})? ((and | of | for) -{no_more} (-{no_more})?)?",
     "end": ". | , | : | (anywhere | here | there) (. | , | in | within)",
 }
 
@@ -255,8 +268,7 @@ ENGLISH = Language(
         "(a | ai | model) : | 1 .?",
         (
             "{polite}* {lead}? ,? ({the}* (final | correct | only | best)* (answer | response | question | verdict)"
-            " {to_question} | (this | that | so it | i think it)) {aux} (considered | as follows)? (: | that)?"
-            " {boxed}?"
+            " {to_question} | (this | that | so it | i think it)) {aux} (considered | as follows)? (: | that)? {boxed}?"
         ),
         (
             "{polite}* {lead}? ,? (i | we) (must | should | would | will | ll | can | have to | need to | am going to"
@@ -274,11 +286,12 @@ ENGLISH = Language(
     ),
     declines=(
         # The text does not say.
-        "(as | since | because)? {the_text} {says_not}",
+        "(as | since | because)? {some_text} {says_not}",
         "(as | since | because)? {the_excerpts} {does_never} -{differs}",
         (
-            "(as | since | because)? {the_work} {does_never} ({say} | {offer} | {tell} ({in_text} | {whether})"
-            " | {soft} {tell})"
+            "(as | since | because)? {the_work} ({does_never} ({say} | {offer} | {tell} ({in_text} | {whether})"
+            " | {soft} {tell}) | {do_not} {adverb}* (include | contain | have | supply) {the}* (-{pauses}"
+            " (-{pauses})?)? ({attribute} | {asked}) ({end} | {topic} | {whether}) | {says_none})"
         ),
         "{the} -{no_more} {work} {do_not} {adverb}* ({say} | give {the})",  # "the match report"
         "{the} (-{no_more})? {work} {handed} {does_never} ({say} | {offer} | {tell})",
@@ -287,8 +300,6 @@ ENGLISH = Language(
             " | {whether}))"
         ),  # "the provided recipe"
         "(as | since | because)? {the}* {given}* {law} {head} {do_not} {adverb}* {mention_law}",
-        "({the_text} | {the_work}) {adverb}* ({holds} ({none} | nothing) | (say | says) nothing ({about} | .))",
-        "({the_text} | {the_work}) ({aux} | {adverb})* ({wanting} | {fails} to ({say} | {offer} | {tell}))",
         (
             "{the_text} {adverb}* ({gives} (no | nothing) | (skip | skips | gloss | glosses | pass | passes) over"
             " | {leaves} (out | (-{pauses})* {blank}))"
@@ -299,27 +310,30 @@ ENGLISH = Language(
             " | right there)"
         ),
         (
-            "{the_excerpts} {aux}* ({merely} {aux}* {covers} | {covers} (-{pauses} (-{pauses})?)? {merely} | limited"
-            " to | ({covers} | {gives}) (-{pauses})* only {end})"
+            "{the_excerpts} {aux}* ({merely} {aux}* {covers} | {covers} (-{pauses} (-{pauses})?)? {merely} | limited to"
+            " | ({covers} | {gives}) (-{pauses})* only {end})"
         ),
         "{the_excerpts} {aux}* {merely} {holds} ({information} | (-{pauses} (-{pauses})?)? {asked})",
         "{this}* {given}* {asked} {head} ({now} | {adverb})* {lacking}",
         "{it} ({aux} | {adverb})* ({open} ({end} | {whether} | {where}) | {hard} to {adverb}* {knows})",
         (
-            "{meta} ... (without (naming | giving | specifying | stating | identifying | explaining) | but not ({the}"
-            " | {whether} | {told} | {found}) | , not (about | with | on | in) | (but | and | ,) ({says_not} | {say}"
-            " nothing) | {then} (no (-{pauses})* {be} | ({topics} | {name}) {is_never}) {adverb}* (({told} | {found}"
-            " | {given_out}) {end} | among | part of | it {is_never} part of))"
+            "{meta} ... (without {naming} | (but | though | although) not ({the} | {whether} | {told} | {found}) | ,"
+            " not (about | with | on | in) | (and | ,) {breaks} there | (but | and | ,) {says_not} | {then} (no"
+            " (-{pauses})* {be} | ({topics} | {name}) {is_never}) {adverb}* (({told} | {found} | {given_out}) {end}"
+            " | among | part of | it {is_never} part of))"
         ),
         (
             "({lead} | {meta} ... {then} | (while | although | though) ({the_text} | {the_work}) ... ,) (they | it)"
-            " ({says_not} | {say} nothing)"
+            " {says_not}"
         ),
         "{none_of} ({the_text} | {the_work}) ({active} | {adverb})* ({say} | {offer} | {tell} | {describes})",
+        "(none | neither) of (them | these | those) (mentions | specifies | (says | states | gives) {whether})",
+        "what ({the_text} | it | they) {do_not} {adverb}* ({say} | {tell}) us? is {whether}",
+        "{do_not} (say | mention) ({end} | {whether})",
         "{none_of} ({the_text} | {the_work}) ... ({told} | {given_out} | {knows})",
         (
-            "(nowhere | nothing) {specific}* {where}? ({active} | {adverb})* ({the_text} | {say} | {be} {adverb}*"
-            " ({told} | {found}) {where})"
+            "(nowhere | nothing) {specific}* ({where} | here | {topic} ..)? ({active} | {adverb})* ({the_text} | {say}"
+            " | {be} {adverb}* ({told} | {found}) {where} | (appear | appears) {where})"
         ),
         (
             "({meta} ... {then} | (while | although | though) ... ,) (-{pauses})* (is not | are not | isn't | aren't)"
@@ -338,8 +352,8 @@ ENGLISH = Language(
         "{the_asked} asks .. ... , (but | yet | while | whereas | and)? {the_text}",
         # There is no information.
         (
-            "there ({now} | {adverb} | {not})* ({none} | nothing) (-{pauses})* ({news} ({of_it} | {end} | {be}"
-            " | {told} | {given_out} | {found}) | explicit | detailed | {told} | {inside})"
+            "there ({now} | {adverb} | {not})* ({none} | nothing) (-{pauses})* ({news} ({of_it} | {end} | {be} | {told}"
+            " | {given_out} | {found}) | explicit | detailed | {told} | {inside} | {attribute} ({given_out} | {found}))"
         ),
         "there ({now} | {adverb} | {not})* {none} {specific}* {asked} ({of_it} | {end} | {be} | {told} | {given_out})",
         (
@@ -350,9 +364,9 @@ ENGLISH = Language(
             "({meta} ... {then} | (i | we) {looked} (, | and | but)) (nothing | not {the}* word | no word) ({topic}"
             " | {whether})"
         ),
-        "there ({aux} | {adverb} | {not})* no way (to | of | for)",
+        "there ({aux} | {adverb} | {not})* no way (to {adverb}* {knows} | of (knowing | telling | saying))",
         "{lead} there ({aux} | {adverb})* {none} {specific}",
-        "there ({now} | {adverb} | {not})* {none} {specific}* {passages} {topic}",
+        "there ({now} | {adverb} | {not})* {none} ({specific}* {passages} {topic} | ... , so (i | we) {never} {knows})",
         "there (was | were) ({adverb} | {not})* {none} (-{pauses})* {in_passages}",
         "there ({aux} | {adverb} | {not})* enough ({passages} | here)",
         (
@@ -361,10 +375,13 @@ ENGLISH = Language(
         ),
         (
             "(insufficient | not enough | not sufficient) {specific}* ({information} | {passages} | {asked} | evidence"
-            " | here)"
+            " | here) ({end} | to | {topic} | {where} | {told} | {given_out})"
         ),
         "only (partial | limited | fragmentary | incomplete) ({passages} | {asked})",
-        "{none} -{pause} ... {be} {adverb}* ({mentioned} {end} | ({told} | {given_out}) {where})",
+        (
+            "{none} -{pause} ... ({be} {adverb}* ({mentioned} {end} | ({told} | {given_out} | {found}) {where})"
+            " | appears {where})"
+        ),
         (
             "(as | since | because)? no {specific}* {attribute} (-{pause})* (is | are) {adverb}* ({told} | {given_out}"
             " | {found}) ({end} | {topic} | {where})"
@@ -372,14 +389,14 @@ ENGLISH = Language(
         "(no one | nobody) (-{pause})* is {adverb}* (named | identified | mentioned | credited)",
         "{none} {specific}* mention (of (-{pause})*)? (is | was) {adverb}* made",
         "{none} {specific}* {asked} (can | could)? {be}? {adverb}* ({found} | {told}) ({end} | {where})",
-        "{none} {asked} found? {end} | {lead} {none} -{pause} ... {be} {given_out} {end}",
+        "({none} {asked} found? | nothing found) ({end} | {topic}) | {lead} {none} -{pause} ... {be} {given_out} {end}",
         "{none} -{pause} ... . {opener} {the_text} {says_not}",
         # The model does not know. "We" may also be the authors of the text: then it is a fact.
         "i ({looked} (and | but))? {never} ({say} | {offer} | {tell} | {possible} | {passages} | .)",
         "{lead} {opener} we ({looked} (and | but))? {never} {knows}",
         (
-            "we ({looked} (and | but))? {never} ({knows} ({end} | ... {in_passages}) | (find | found | have) (any"
-            " | enough | sufficient | a | the)? {specific}* {news} ({of_it} | {end}))"
+            "(we ({looked} (and | but))? | you | one) {never} ({knows} ({end} | ... {in_passages}) | (find | found"
+            " | have) (any | enough | sufficient | a | the)? {specific}* {news} ({of_it} | {end}))"
         ),
         "(i | we) ({aux} | {adverb})* (lack | need (more | additional | further)) .. ({asked} | {passages})",
         (
@@ -389,10 +406,10 @@ ENGLISH = Language(
         "(i | we | one) ({aux} | {adverb})* need .. to (answer | tell | say | determine | know)",
         "without .. , (-{pauses})* {never} be? ({told} | {knows})",
         "any answer would be",
-        "(i | we) {aux}* {adverb}* (guessing | speculating)",
+        "(i | we) ({aux} | {adverb})* (guessing | speculating)",
         (
-            "(i | (i | we) {looked} (, | and | but)) ({aux} | {adverb})* ({finds} | got)? (no {specific}* ({knowledge}"
-            " | {passages}) | nothing)"
+            "(i | (i | we) {looked} (, | and | but)) ({aux} | {adverb})* {finds}? (no {specific}* ({knowledge}"
+            " | {passages} | (-{pauses})* {in_passages}) | nothing | none)"
         ),
         "we ({aux} | {adverb})* {finds}? (no {specific}* {news} | nothing) ({of_it} | {end})",
         # What was asked for is not stated.
@@ -402,7 +419,7 @@ ENGLISH = Language(
         "{this}* {given}* {asked} {head} {is_never} (enough | sufficient | {possible} | in {the_text})",
         "{this}* {given}* question {head} ({aux} | {adverb})* cannot be {adverb}* {told}",
         "{point} {does_never} ({say} {end} | (appear | exist | occur | feature | figure | come up | show up) {where})",
-        "{point} ({is_never} something | ({aux} | falls | lies | go | goes)* ({away} | {is_never}? {in_passages}))",
+        "({point} | {topics}) ({is_never} (something | {in_passages}) | ({aux} | falls | lies | go | goes)* {away})",
         (
             "we (are | re | aren't) {adverb}* (not | never)? (told ({whether} | {about} | {the}) | (told | given) ..."
             " {in_passages})"
@@ -410,10 +427,10 @@ ENGLISH = Language(
         "{it} {is_never} ({told} | {possible} | {given_out}) ({whether} | if | that | {where_law})",
         "{it} {is_never} ({told} | {possible}) ({end} | {topic} {whether})",
         "it {is_never} (possible to {knows} | {mentioned} {end})",
-        "(it | they) {does_never} ({say} ({end} | {whether} | if) | specify)",
+        "(it {does_never} | they {do_not} {adverb}*) ({say} ({end} | {whether} | if) | specify)",
         (
-            "({never} ({told} | {given_out}) | unclear | unknown | unspecified | {untold}) ({end} | {where_law}"
-            " | based | according)"
+            "({never} ({told} | {given_out}) | unclear | unknown | unspecified | {untold}) ({end} | {where_law} | based"
+            " | according)"
         ),
         "({never} {found}) (. | , | {where_law})",
         "(n a | null | not applicable | no idea | answerable : false) ({end} | $)",
@@ -423,23 +440,31 @@ ENGLISH = Language(
         "{the}* {full} .. {aux} ({aux} | {adverb})* (needed | required | necessary) ({end} | to {knows})",
         "{more} {specific}* ({information} | {passages}) {aux}* (needed | required | necessary) ({end} | to {knows})",
         # The topic of the question is not mentioned.
-        "{topics} {is_never} ({mentioned} | provided | given) {end}",
+        "{topics} ({is_never} ({mentioned} | provided | given) | {now} {adverb}* not {adverb}* {written}) {end}",
         "({the} .. | -{no_name})? {attribute} .. {is_never} ({told} | {found} | {given_out}) {end}",
         "{topics} ({is_never} ({told} {where_law} | ({given_out} | {found}) {where}) | {aux} {lacking} {where})",
         (
             "{topics} ({is_never} ({in_passages} | something ({the_text} | i) | (part of | among | within) ({the}"
-            " | of)* {given}* {passages}) | {aux} ({aux} | {adverb})* ({away} | {untold} ({end} | {where})))"
+            " | of)* {given}* ({passages} | {asked} {where})) | ({aux} | goes | stays) ({aux} | {adverb} | left)*"
+            " ({away} | {untold} ({end} | {where}) | open ({where} | by {the_text})))"
         ),
         "{topics} {does_never} (appear | come up | show up | feature | figure) {where}",
         (
             "{whether} (-{pauses})* (, ({the_text} | {the_work}) {says_not} | ({aux} | {adverb})* ({is_never} {found}"
             " {where} | ({is_never} ({told} | {possible} | {given_out}) | {be} {adverb}* left? {adverb}* ({blank}"
-            " | {open})) ({end} | {where} | by)))"
+            " | {open})) ({end} | {where})))"
         ),
-        "{name} {name_never} {told} {where_law}",
         (
-            "{name} {name_never} ({given_out} | {found}) ({about} (-{pauses})*)? {in} {the}* ({given}* {source}"
-            " | {handed} {work})"
+            "{name} ({name_never} {told} {where_law} | {does_never} (appear | come up | show up | feature | figure)"
+            " {where})"
+        ),
+        (
+            "{name} ({name_never} (({given_out} | {found}) ({about} (-{pauses})*)?)? | {be} missing) {in} {the}*"
+            " ({given}* {source} | {handed} {work} | {work} {handed})"
+        ),
+        (
+            "-{no_name} (-{no_more})? (-{no_more})? : not (({mentioned} | given) (. | ,) | ({told} | {found}"
+            " | {given_out}) {where})"
         ),
         "{name} {do_not} {adverb}* ({mention_law} | {offer}) ... {in} {the}* ({given}* {source} | {handed} {work})",
         "{the} .. {do_not} {adverb}* {mention}",

@@ -139,12 +139,13 @@ PARTS = {
     "in_text": "({prep} | {the}) ({prep} | {the} | {given})* ({passages} | {work} | {data} {given}) {head}",
     "in_it": "(-{comma})* {prep} ({prep} | {the} | {given})* ({passages} | {work} | {data} {given}) {head}",
     "lead": "{prep} ({prep} | {the} | {given})* ({passages} | {work} | {asked}) {head} ((que | et | de | d | du | des)"
-    " (-{comma})*)? ,? | comme (-{comma})* , | {about} (-{comma})* ,",
+    " (-{comma})*)? ,? | (comme | bien que | même si | quoique) (-{comma})* , | {about} (-{comma})* ,",
     "opener": "(({hedge} | {apology}) (, | que)? | non (, | .) | {meta} ... (. | , | ,? {but} ,?) | (j | nous) (ai"
     " | avons) {read} ... (, | et | mais))*",
     "aside": ", (-{comma})* ,",
     # What the text does tell, before what it does not.
-    "meta": "({the_text} | {the_work}) {clitic}? {describes} | {article} .. (est | sont) {adverb}* {told}",
+    "meta": "({the_text} | {the_work}) ({clitic}? {describes} | -{no_more}) | {article} .. (est | sont) {adverb}*"
+    " {told}",
     "end": ". | , | :",
     # "Any information".
     "lots": "{not} | {adverb} | {the} | {given} | suffisamment | assez | autre | autres",
@@ -157,7 +158,8 @@ PARTS = {
     " | {ne} (porte | portent | se rapporte | se rapportent) {adverb}* pas {adverb}* sur",
     "holds_not": "{ne} {clitic}* {holds} {adverb}* ({not} | {the} {asked})",
     "can_not": "{ne} {clitic}* {can} {adverb}* pas? {adverb}* (de | d | à)? {clitic}* {inf}",
-    "mute": "(garde | gardent) le silence | (est | sont | reste | restent) (muet | muette | muets | muettes)",
+    "mute": "(garde | gardent) le silence | (est | sont | reste | restent) (muet | muette | muets"
+    " | muettes) | (passe | passent) .. sous silence | (laisse | laissent) .. (ouverte | en suspens) | omet | omettent",
     "silent": "{names_not} | {holds_not} | {can_not} | {mute} | {ne} (est | sont) d aucun (secours | aide)"
     " | (est | sont | reste | restent) {adverb}* {lacking} | {ne} (a | ont) {adverb}* {not} {adverb}* {told}",
     # The model does not know.
@@ -211,9 +213,12 @@ FRENCH = Language(
             " {clitic}* ({names} | {holds} {in_text}?))"
         ),
         "aucun (d (eux | entre eux))? {ne} {clitic}* {names}",
+        "nulle part {in_text}? ({the_text} | {the_work}) {ne} | (il | ils | elle | elles) n en {names} (pas | rien)",
+        "-{no_name} (-{no_more})? : (non | pas) {told} ({end} | {in_text})",
+        "{article} .. (sort | sortent | dépasse | dépassent) (du | le) cadre {in_text}",
         "{the_text} (s | se)? (arrête | arrêtent | interrompt | interrompent | termine | terminent | finissent) avant",
         "{the_text} {ne} {treats} {adverb}* que | {meta} ... , mais (pas | non)",
-        "il (me | nous)? faudrait .. ({passages} | {information} | {findings})",
+        "il (me | nous)? faudrait .. ({passages} | {information} | {findings} | complet)",
         "ni ({the_text} | {the_work}) ni ({the_text} | {the_work}) {ne} {clitic}* ({names} | {holds})",
         "({lead} rien | rien {in_text}) {ne} | rien {ne} {names} {adverb}* ({in_text} | dans)",
         "{who} (-{comma})* ({told_not} | , {the_text} {silent})",
@@ -237,7 +242,8 @@ FRENCH = Language(
         ),
         (
             "{not} -{ne} (-{ne})* {ne} ((est | sont) {adverb}* {told}"
-            " | (est | sont | a été | ont été) {adverb}* ({told} | {treated} | {given_out}) {adverb}* {in_text})"
+            " | (est | sont | a été | ont été) {adverb}* ({told} | {treated} | {given_out}) {adverb}* {in_text}"
+            " | {figure} {adverb}* {in_text})"
         ),
         "rien {ne} (est | a été) {adverb}* ({told} | {treated}) ({end} | {about} | {in_text})",
         "{not} {the}? ({information} | {findings}) .. {ne} ((est | sont) {adverb}* {given_out} | permet | permettent)",
@@ -262,7 +268,7 @@ FRENCH = Language(
             " | (est | sont | reste) {adverb}* ({lacking} | sans réponse)"
             " | {ne} trouve pas de réponse | {ne} {figure} {adverb}* {not})"
         ),
-        "{article} .. ({ne} peut {adverb}* pas? être {known} {in_text} | est {adverb}* {lacking} {in_text})",
+        "{article} .. ({ne} peut {adverb}* pas? être {known} {in_text} | (est | reste)? {adverb}* {lacking} {in_text})",
         # The text is about something else.
         "{meta} ... (. | , | ,? {but}) {lead}? ((ils | elles | il | elle)? {silent} | aucun | rien | on {ne})",
     ),

@@ -64,9 +64,9 @@ WORDS = {
     "any": "*",
     "comma": ",",
     "number": " ".join(map(str, range(1, 100))) + " 18* 19* 20*",
-    "inside": """まで まれ また または まま まち まず ずれ あるいは もしくは 与え 関与 付与 給与 寄与 賞与 供与 授与
-        行為 為替 被験 被害 被告 被保 将来 将軍 把握 その他 他の 他に 他社 他者 他国 他人 他方 該当 当該 皇后 是正
-        是非""",
+    "inside": """ませる まる まった まで まれ また または まま まち まず ずれ あるいは もしくは 与え 関与 付与 給与 寄与
+        賞与 供与 授与 行為 為替 被験 被害 被告 被保 将来 将軍 把握 その他 他の 他に 他社 他者 他国 他人 他方 該当 当該
+        皇后 是正 是非""",
     # Where a phrase ends: at polite endings and Chinese characters; a topic also ends at its particle.
     "ends": f"ま は {_CHINESE}",
     "stops": f", は ま {_CHINESE}",
@@ -80,12 +80,12 @@ PARTS = {
     # A phrase about the topic: "of the price", "on the price".
     "as_to": "{phrase} {particle} {particle}* ,? {adverb}*",
     "from": "{text} {in}* (から | で | に) {this}*",
-    "page": "{this}* {from}? ({given} {topic})? ({work} の)? {text} ({text} | {in})*",
+    "page": "({this} {number}?)* {from}? ({given} {topic})? ({work} の)? {text} ({text} | {in})*",
     "source": "({topic} の)? {page} {where} {at}* ,?",
     "within": "{page} {at} {at}* ,?",
     # "According to the text," and "the text says this, but".
-    "lead": "({topic} の)? {page} (によ | に基 | から | を | に従 | で | に照) (-{comma})* ,"
-    " | {page} (に | で | にあるの)? は ,? ... ({though} ,? | です . | ます . {then} ,? | {describes} {kana}* ます .)"
+    "lead": "({topic} の)? {page} (によ | に基 | から | を | に従 | で | に照) (-{comma})* , | {page} (に | で"
+    " | にあるの)? は ,? ... ({though} ,? | (です | ます | ました) . ({then} ,?)? | {describes} {kana}* ます .)"
     " | {topic} (につ い ては? .. | に? は) {adverb}* ({tell} | 出) ({tell} | {kana})* {though} ,",
     # Negated verbs: to say or know, to say, to be said, to exist.
     "not": "(ません | おらず | なく | ない {ending} | なかった {ending} | かね)",
@@ -97,7 +97,7 @@ PARTS = {
     "to_question": "({this}* 質問 (の | へ の | に 対 する | に 対 して の))?",
     "label": "{to_question} (最終 | 私の)* (回答 | 答え | 答 | 解答 | 結論 | 結果 | 判定)",
     "opener": "((いいえ | いえ | いや) (, | .)"
-    " | {hedge} ... (, | .) | {then} ,? | {lead} | 本件 に 関 する 限り ,"
+    " | {hedge} ... (, | .) {number}? | {then} ,? | {lead} | 本件 に 関 する 限り ,"
     " | ({topic} を)? (この | その | ご | お) {question} ... (が | は) ,)*",
 }
 
@@ -109,6 +109,8 @@ JAPANESE = Language(
     labels=("({then} ,?)* {label} (: | . | は ((次 の | 以下 の) (とおり | 通り) です)? :?)",),
     answers=(
         "(-{comma})* ため (です | でした | だ)? .",  # because
+        "(-{comma})* (ない | ません) と (述べ | 言 | 語 | 話 | 答え) (-{comma})* .",
+        "{topic} が (-{comma})* て い? ません でした .",  # of a letter, say; what a text tells is in the present
         "... (ません でした | ません | ない | なかった) です? (が | {though}) ,? (-{offer})* ({fine} | {number}) .",
         "... {not} ... . {then} ,? (-{offer})* {worked_out} (-{offer})* .",
         "{then} ,? (-{offer})* {worked_out} (-{offer})* .",
@@ -119,6 +121,7 @@ JAPANESE = Language(
         # The source does not say, whatever the topic.
         "({source} | ({topic} の)? {within} | {lead}) {as_to}? {telling_not}",
         "{source} {adverb}* {as_to}? ({tells_not} | 不明)",
+        "{lead} {topic} (は | が | を) {adverb}* {telling_not}",
         "{lead} {rest} は ,? {as_to} {outright} ({tell} | {kana})* {not}",
         "{topic} は ,? {within} {as_to} {telling_not}",
         "{topic} {particle} {particle}* ,? {within} {adverb}* {tells_not}",
@@ -132,7 +135,10 @@ JAPANESE = Language(
         "(({source} | {lead}) {phrase} | {topic} {particle}*)? {info} {particle}* しか? {within}? {adverb}* {absent}",
         "({source} | {lead}) {phrase} {told} {particle}* しか? {adverb}* {absent}",
         "{topic}? {told} {particle}* {within} {adverb}* {absent}",
-        "({source} {phrase} | {topic} {particle}*)? {info} {particle}* (不足 | 欠 | {none} (. | ,) | 足り {not})",
+        (
+            "({topic} :)? ({source} {phrase} | {topic} {particle}*)? {info} {particle}* (不足 | 欠 | {none} (. | ,)"
+            " | 足り {not})"
+        ),
         "{topic}? ({info} | 説明 | 答え | 回答 | 案内) (を | は | が | も) 見 (つ | 当) {kana}* {not}",
         "({topic} に は)? ((さら に | 追加 の | より 多く の) {info} | 全文) が 必要",
         "{page} は ,? {rest} 前 (まで)? で (終わ | 途切)",

@@ -15,13 +15,13 @@ WORDS = {
         chunk chunks snippet snippets archivo archivos fichero ficheros porción porciones recorte recortes cita
         citas cuerpo estado_financiero estados_financieros""",
     "work": """informe informes artículo artículos autor autores autora autoras manual guía acta capítulo capítulos
-        novela libro cuento relato estudio tabla ley reglamento contrato catálogo prospecto biografía narrador
-        fuente fuentes entrevista reportaje folleto ordenanza memoria notas paper papers trabajo trabajos ensayo
-        investigadores declaración declaraciones cuentas formulario transcripción resumen anexo nota historia
-        narración escena carta cartas publicación editores redactores registro registros presentación obra
-        expediente acuerdo diálogo conversación normativa apéndice cuadro tablas cuadros figura figuras gráfico
-        gráficos cláusula cláusulas disposiciones ficha leyes manuales guías novelas libros cuentos relatos estudios
-        memorias material materiales""",
+        noticia noticias novela libro cuento relato estudio tabla ley reglamento contrato catálogo prospecto biografía
+        narrador fuente fuentes entrevista reportaje folleto ordenanza memoria notas paper papers trabajo trabajos
+        ensayo investigadores declaración declaraciones cuentas formulario transcripción resumen anexo nota historia
+        narración escena carta cartas publicación editores redactores registro registros presentación obra expediente
+        acuerdo diálogo conversación normativa apéndice cuadro tablas cuadros figura figuras gráfico gráficos cláusula
+        cláusulas disposiciones ficha leyes manuales guías novelas libros cuentos relatos estudios memorias material
+        materiales""",
     "asked": "datos pregunta preguntas respuesta cuestión información dato detalle detalles",
     "information": """información informaciones dato detalle detalles referencia referencias mención menciones
         alusión alusiones respuesta respuestas indicación indicaciones explicación explicaciones aclaración nada
@@ -123,10 +123,10 @@ WORDS = {
         he_logrado_encontrar he_podido_encontrar puedo_localizar pude_localizar puedo_ver puedo_dar puedo_ofrecer
         puedo_proporcionar puedo_ofrecerte puedo_proporcionarte parece_haber hemos_podido_encontrar aparece
         logré_hallar pude_identificar puedo_identificar logro_localizar""",
-    "lacking": "insuficiente* falta* carece* desconocid* imposible",
+    "lacking": "insuficiente* falta* carece* desconocid* imposible omite omiten",
     # Fillers that may come before the sentence.
     "hedge": """ahí aquí allí desgraciadamente desafortunadamente perdone perdona me_temo siento lamento
-        lamento_informar sin_embargo no_obstante pero por_tanto por_lo_tanto en_consecuencia así_pues así_que y que
+        lamento_informar sin_embargo no_obstante pero por_tanto por_lo_tanto en_consecuencia así_pues así_que y
         mis_disculpas por_desgracia me_disculpo_pero mil_disculpas pido_disculpas le_pido_disculpas
         les_pido_disculpas mis_más_sinceras_disculpas perdona_pero en_realidad de_hecho por_consiguiente
         hasta_donde_puedo_ver hasta_donde_sé por_lo_que_veo hasta_donde_alcanzo_a_ver""",
@@ -161,13 +161,13 @@ PARTS = {
     "in_text": "{prep} ({prep} | {the} | {given})* ({passages} | {work}) {head}",
     "in_it": "(-{comma})* {in_text}",
     "lead": "{prep} ({prep} | {the} | {given})* ({passages} | {work} | {asked}) {head} ((que | y | de | del"
-    " | cuyos) (-{comma})*)? ,? | {about} (-{comma})* , | si bien (-{comma})* ,",
+    " | cuyos) (-{comma})*)? ,? | {about} (-{comma})* , | (si bien | aunque) (-{comma})* ,",
     "opener": "(({hedge} | {apology}) (, | que)? | no (, | .) | {meta} ... (. | , | ,? {but} ,?) | (he | hemos) {read}"
     " ... (, | y | pero))*",
     "aside": ", (-{comma})* ,",
     # What the text does tell, before what it does not.
-    "meta": "({the_text} | {the_work}) se? {describes} | {article} .. (se {describes} | (es | está | están | son)"
-    " {told})",
+    "meta": "({the_text} | {the_work}) (se {describes} | -{no_more}) | se {describes} | {article} .. (se {describes}"
+    " | (es | está | están | son) {told})",
     "end": ". | , | :",
     # "Any information".
     "lots": "{any} | {adverb} | {the} | {enough} | más | otra",
@@ -181,12 +181,13 @@ PARTS = {
     " | {no} ({names} | {records} | {holds} {any_info} | {can_not}) | (guarda | guardan) silencio",
     "silent": "{tells_not} | {no} ({holds} | {seems} {holds}) | no (tiene | tienen) ({some} | relación | nada)"
     " | {lacking} | (es | son | resulta) {adverb}* {lacking}"
-    " | {not} (es | son | resulta) {adverb}* {enough} | nada (dice | dicen | indica)",
+    " | {not} (es | son | resulta) {adverb}* {enough} | nada (dice | dicen | indica) | (deja | dejan) sin {inf}",
     # What was asked for is not stated.
     "told_not": "({not}) {adverb}* (se {adverb}* ({names} | {has} {told} | {past} {adverb}* ({end} | {in_text}))"
     " | se {past} {adverb} | {stands} ({end} | {in_text} | {article}) | se? {appears} ({given}* {in_text} | en ninguna"
     " parte)"
-    " | (parece | parecen) {told_se}"
+    " | (parece | parecen) {told_se} | (queda | está) {adverb}* (claro | clara) ({end} | {in_text})"
+    " | se {can} {adverb}* {inf} {adverb}* {in_text} | {can} {known} {adverb}* {in_text}"
     " | (es | está | están | son | ha sido | han sido) {adverb}* ({told} | {treated} {adverb}* {in_text}))",
     "name": "-{no_name} (-{no_more})?",
     "to_question": "((a | para) {the}* {given}* (pregunta | cuestión))?",
@@ -219,7 +220,10 @@ SPANISH = Language(
             "en? (ninguno | ninguna | ningún) (de {the}*)? ({passages} | {work}) {head} {clitic}?"
             " ({names} | {holds} | {appears})"
         ),
-        "{the_text} se? (termina | terminan | acaba | acaban | interrumpe | interrumpen | cortan) antes",
+        (
+            "{the_text} se? (termina | terminan | detiene | detienen | acaba | acaban | interrumpe | interrumpen"
+            " | cortan) antes"
+        ),
         "{the_text} {only} {describes} | {meta} ... , {but} no ({article} | {who})",
         "(haría falta | se necesitaría | necesitaría) .. ({passages} | {work})",
         "ni ({the_text} | {the_work}) ni ({the_text} | {the_work}) ({names} | {holds} | {tells})",
@@ -237,7 +241,7 @@ SPANISH = Language(
         "no se ({holds} | {tells} | {has} {told} | encuentra | encuentran) (({lots}) ..)? {in_text}",
         (
             "(nada | en (ningún lugar | ningún momento | ninguna parte) {in_text}?) se ({names} | {tells})"
-            " ({end} | {in_text} | {about} | {who})"
+            " ({end} | {in_text} | {about} | {who} | {article})"
         ),
         "(falta | faltan) {some}",
         "{some} no ({told} | {available})",
@@ -247,10 +251,12 @@ SPANISH = Language(
             "(yo | nosotros)? no {clitic}* ({know} ({any_info} | {end} | {who}) | {able} {adverb}* (de | a)? {clitic}*"
             " {inf} | (estoy en condiciones | soy capaz) de {inf} | estoy seguro)"
         ),
-        "no {clitic}* {know} ... {in_text}",
+        "no {clitic}* {know} ... {in_text} | {lead} no {clitic}* {know} {article}",
         "no {clitic}* (podemos | podríamos) {adverb}* {clitic}* {inf} ({end} | {in_it})",
         "no poder {clitic}* {inf}",
-        "(desconozco | desconocemos | ignoro | se desconoce ({end} | {who}))",
+        "(desconozco | desconocemos | ignoro | se desconoce ({end} | {who} | {in_text}) | no lo (dice | dicen) {end})",
+        "({article} ..)? (queda | quedan) (sin {inf} ({end} | {in_text}) | fuera {in_text})",
+        "-{no_name} (-{no_more})? : (no {told} ({end} | {in_text}) | {told_not})",
         "no ({clitic}* (es | resulta) posible | hay (forma | manera | modo) de | se {can} {adverb}*) {clitic}* {inf}",
         "no ((puede | pueden) (ser (respondida | contestada) | {known}) | (se | me) (desprende | deduce | infiere))",
         "(no ((está | queda) claro | se sabe ,? {in_text}) | {lead} no se sabe {who})",
@@ -271,7 +277,10 @@ SPANISH = Language(
             " | no (está | están) ({available} | {in_text}) | no tiene respuesta)"
         ),
         "{who} (-{comma})* ,? (({the_text} | {the_work}) {silent} | {told_not})",
-        "{meta} ... (. | , | ,? {but}) {lead}? (ellos | {article} ..)? ({silent} | no se {names} | no puedo)",
+        (
+            "{meta} ... (. | , | ,? {but}) {lead}? (ellos | {article} ..)? ({silent} | no se {names} | no {appears}"
+            " {end} | no puedo)"
+        ),
         "{lead} no {appears} {any}",
         (
             "{meta} ... (. | , | ,? {but}) {article} .. no (está | están | viene | vienen) (incluid | incluido"

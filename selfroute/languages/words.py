@@ -142,7 +142,7 @@ class WordReader:
 
     def read_from(self, at: int, *, last: str = "") -> None:
         """Continue reading at `at`, as if the word or mark `last` had just been read."""
-        self.at, self._last, self._after_mark = at, last, last in {",", ":", "."}
+        self.at, self._last, self._after_mark = at, last, last in {",", ":", ".", "?"}
 
     def find(self, pattern: re.Pattern[str], at: int) -> Generator[None, None, int | None]:
         """Return where a pattern next begins, searching from `at`; None if it does not occur."""
