@@ -5,11 +5,11 @@
 The labelled replies are JSON lines with `reply`, `label` (`decline`, `answer`; others are left out), and where known
 `model` or `lang`, for each of which a score is printed. The detector is compared with three common ways: comparing the
 whole reply with the refusal word, looking for that word anywhere in it, and a plain pattern over the first 160
-characters. Replies to whole documents are also judged by the rule of the second step, where a denial anywhere counts.
-The delay is how long a reader of a stream waits: how much of a real answer has arrived when its first text is shown, in
-characters, words and pieces (some four characters, like tokens). Each labelled reply is also cut in many ways, which
-must not change its verdict. `--sample` prints some unlabelled replies from both sides of the verdict, for a person to
-read.
+characters. Each is also judged behind two numbers, written in several ways, as a graded draft is, and replies to whole
+documents by the rule of the second step, where a denial anywhere counts. The delay is how long a reader of a stream
+waits: how much of a real answer has arrived when its first text is shown, in characters, words and pieces (some four
+characters, like tokens). Each labelled reply is also cut in many ways, which must not change its verdict. `--sample`
+prints some unlabelled replies from both sides of the verdict, for a person to read.
 
 The recordings are not part of this project: if they are missing, the script says so and ends. Exit code 1 if a target
 is missed: precision 0.98, recall 0.95, a median of three words held back, the same verdict for any cut.
@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from selfroute.answerability import Gate, declines, declines_anywhere
+from selfroute.answerability.graded import GradedGate
 
 RECORDED = Path(__file__).resolve().parent.parent.parent / "shared" / "recorded"
 REFUSAL = "unanswerable"
@@ -51,6 +52,26 @@ DETECTORS: dict[str, Callable[[str], bool]] = {
     "substring": lambda reply: REFUSAL in reply.lower(),
     "exact match": lambda reply: reply.strip().lower() == REFUSAL,
 }
+
+
+# Ways in which models write the two numbers of a graded reply.
+HEADS = (
+    "80 40\n",
+    "80\n40\n",
+    "Prospect: 80\nConfidence: 40\n\n",
+    "**80** **40**\n\n",
+    "80% 40%\n",
+    "80-90 40-50\n",
+    "80 40 ",
+)
+
+
+def graded(reply: str) -> bool:
+    """Return whether a reply behind two numbers declines."""
+    gate = GradedGate()
+    gate.feed(reply)
+    gate.end()
+    return bool(gate.verdict)
 
 
 @dataclass(frozen=True)
@@ -165,6 +186,8 @@ def main() -> int:
     print(f"{len(rows)} labelled replies\n\n{'':28}precision  recall  replies  wrong")
     for name, detector in DETECTORS.items():
         print(f"{name:28}{score(rows, detector)}")
+    numbered = [{**row, "reply": head + row["reply"]} for row in rows for head in HEADS]
+    print(f"{'selfroute, behind numbers':28}{score(numbered, graded)}")
     whole = [row for row in rows if row.get("step") == "long_context"]
     if whole:
         print(f"{'selfroute, second step':28}{score(whole, lambda reply: bool(declines_anywhere(reply)))}")
