@@ -34,13 +34,13 @@ _LABEL = (
 )
 _LEFT_OVER = re.compile(rf"{_LABEL}(?: [^\W\d]+)?[*_\"]*\s*[:\uff1a]")
 _LISTED = re.compile(r"(?:\n\s*(?:[-*\u2022]|\d+[.)]|\[).*)*")  # lines that go on from it
-_OPENS = re.compile(r"(?:(?<=\s)[\"'\u201c\u2018\u00ab*_`(\[\u3010]+)?\Z")  # before the first word
+_OPENS = re.compile(r"(?:(?:\A|(?<=\s))[\"'\u201c\u2018\u00ab*_`(\[\u3010]{1,8})?\Z")  # before the first word
 _MAY_BE_LABEL = re.compile(rf"{_LABEL}(?: [^\W\d]*)?[*_\"]*\s*\Z")
 _IN_BRACKETS = re.compile(
     rf"[\[(\u3010]\s*(?:\^?\w{{0,12}}\d[^\s\])\u3011]*|{_LABEL}[^\n\])\u3011]{{0,120}}|[\w-]+\.\w{{2,5}})\s*[\])\u3011]"
 )
 _MAY_BE_BRACKET = re.compile(r"[\[(\u3010][^\n\])\u3011]{0,120}\Z")
-_OWN = re.compile(rf"[^\W\d_]+(?:[^\w\n]*\s)[^\n]*?[^\W\d_]|[{UNSPACED}]{{4}}")
+_OWN = re.compile(rf"(?<![^\W\d_])[^\W\d_]+(?:[^\w\n]*\s)[^\n]*?[^\W\d_]|[{UNSPACED}]{{4}}|[^\W\d_\x00-\x7f]{{8}}")
 _REASON = re.compile(r"\"(?:reason|explanation|note|comment)\w*\"\s*:\s*(\"(?:[^\"\\]|\\.)*\")")
 
 
@@ -68,28 +68,31 @@ class FinalGate(ReplyGate):
         self._limit = max(_WINDOW, 2 * len(self._refusal.core))
         super().__init__(sent)
 
-    def _begin(self) -> None:
-        super()._begin()
+    def begin(self) -> None:
+        """Begin to judge a reply."""
+        super().begin()
         self._gate = Gate(self._word, phrases=False)
         self._after = ""  # what came after the refusal, and may be left over from it
 
-    def _read(self, text: str) -> str:
+    def read(self, text: str) -> str:
+        """Take the next text that is said to the user; return what may be shown now."""
         if self.verdict is not None:
             return text
         if self._gate.verdict:
             return self._own_words(text)
-        text = self._gate.feed(text)
+        text = self._gate.read(text)
         if self._gate.verdict:
             return self._own_words(self._gate.after_refusal)
         self.verdict = self._gate.verdict
         return text
 
-    def _finish(self, kind: Kind) -> str:
+    def finish(self, kind: Kind) -> str:
+        """Finish the verdict; return the text that was still held back."""
         if self.verdict is not None:
             return ""
         after = ""
         if not self._gate.verdict:
-            text = self._gate.end(kind)
+            text = self._gate.finish(kind)
             after = self._gate.after_refusal
             if not self._gate.verdict:
                 self.verdict = self._gate.verdict

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 _WINDOW = 200  # characters, from the first visible one, that may influence the verdict
 
+_TAG_NEXT = re.compile(r"<|\s+(?:<[/|\uff5c]|<\w+>\s*\Z)")
 _WORD_CONTINUES = re.compile(r"[^\W_]|['\u2019-]\w")
 # The rest of a code fence's first line, and the rest of a tag. `end` is empty where the text ends first.
 _FENCE = re.compile(r"[ \t]*[\w+#.-]{0,20}[ \t]*\r?(?P<end>\n|\Z)")
@@ -66,7 +67,7 @@ class ReplyGate:
             sent: Returns the texts that the model may give back before its reply; None if it gives back none.
         """
         self._spoken = Spoken(sent)
-        self._begin()
+        self.begin()
 
     def feed(self, piece: str) -> str:
         """Take the next piece of the reply; return the text that may be shown now."""
@@ -80,24 +81,23 @@ class ReplyGate:
                 could still have declined in its own words, it declines if it ran out of tokens; otherwise there is no
                 verdict.
         """
-        text = self._take(self._spoken.end(held=self.verdict is None))
-        return text if self.verdict is not None else text + self._finish(kind)
+        return self._take(self._spoken.end(held=self.verdict is None)) + self.finish(kind)
 
     def _take(self, text: str) -> str:
         if self._spoken.anew:  # what was held back is reasoning
             self._spoken.anew = False
-            self._begin()
-        return self._read(text) if text else ""
+            self.begin()
+        return self.read(text) if text else ""
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
         """Begin to judge a reply."""
         self.verdict: Verdict | None = None
 
-    def _read(self, text: str) -> str:
-        """Take the next text; return what may be shown now."""
+    def read(self, text: str) -> str:
+        """Take the next text that is said to the user; return what may be shown now."""
         raise NotImplementedError
 
-    def _finish(self, kind: Kind) -> str:
+    def finish(self, kind: Kind) -> str:
         """Finish the verdict; return the text that was still held back."""
         raise NotImplementedError
 
@@ -147,8 +147,9 @@ class Gate(ReplyGate):
         self._limit = max(_WINDOW, 2 * len(self._refusal.core))
         super().__init__(sent)
 
-    def _begin(self) -> None:
-        super()._begin()
+    def begin(self) -> None:
+        """Begin to judge a reply."""
+        super().begin()
         self._begun = ""  # the beginning of the refusal, if the reply ended within it
         self._end: int | None = None  # where the refusal ends in the text
         self._skipped: list[str] = []  # the text before the first character that counts, in pieces that are not empty
@@ -156,7 +157,8 @@ class Gate(ReplyGate):
         self._reader = WordReader()
         self._judging = self._judge()
 
-    def _read(self, text: str) -> str:
+    def read(self, text: str) -> str:
+        """Take the next text that is said to the user; return what may be shown now."""
         if self.verdict is not None:
             return "" if self.verdict else text
         if not self._text:
@@ -170,7 +172,10 @@ class Gate(ReplyGate):
             self._advance(final=len(self._text) > self._limit)
         return self._release()
 
-    def _finish(self, kind: Kind) -> str:
+    def finish(self, kind: Kind) -> str:
+        """Finish the verdict; return the text that was still held back."""
+        if self.verdict is not None:
+            return ""
         self._advance(final=True)
         if kind != "complete" and self.verdict in (ANSWERED, EMPTY):
             self.verdict = self._cut_off(kind)
@@ -306,7 +311,7 @@ class Gate(ReplyGate):
         while len(reader.text) < end + 2 and not reader.final:
             yield
         verdict = Verdict(declined=True, signal="sentinel", evidence=reader.text[start:end])
-        if reader.text.startswith("<", end):  # a closing tag, or a special token of the model
+        if _TAG_NEXT.match(reader.text, end):  # a closing tag, or a special token of the model
             return verdict
         if _WORD_CONTINUES.match(reader.text, end):
             return None

@@ -19,13 +19,15 @@ from typing import Any
 from selfroute.answerability.ending import ANSWERED, Kind, Verdict
 from selfroute.answerability.gate import Gate, ReplyGate
 from selfroute.answerability.scores import Numbers, NumbersReader
-from selfroute.answerability.spoken import Sent
+from selfroute.answerability.spoken import Opening, Sent
 from selfroute.answerability.structured import ReportReader
 
 _MANY = 10  # replies in a row
 # A first line behind which a refusal may stand, whatever it says.
 _SHORT = re.compile(r"\s*(?=[^\n]{0,40}\Z)(?:\W*\w+){0,2}\W*")
 _FIRST_LINE = re.compile(r"\s*(?=[^\n]{1,40}\n)(?:[^\w\n]*\w+){1,2}[^\w\n]*\n")
+_HIGHEST = 100
+_DIGITS = re.compile(r"\d{1,9}")
 _WORDS = re.compile(r"[^\W\d_]{2,}")
 _FENCE_END = re.compile(r"\s*(?:`{1,2}|\n\s*```\s*)?\Z")
 _logger = logging.getLogger(__name__)
@@ -77,8 +79,8 @@ class GradedGate(ReplyGate):
     """
 
     __slots__ = (
-        *("_behind", "_doubt_below", "_fence", "_gate", "_held", "_numbers", "_refusal"),
-        *("_refusing", "_reports", "_stop_below", "_two", "_ungraded", "_waiting"),
+        *("_behind", "_doubt_below", "_fence", "_gate", "_held", "_numbers", "_opening"),
+        *("_refusal", "_refusing", "_reports", "_stop_below", "_two", "_ungraded", "_waiting"),
     )
 
     def __init__(  # noqa: PLR0913 - all by name
@@ -106,11 +108,13 @@ class GradedGate(ReplyGate):
         self._doubt_below, self._stop_below = doubt_below, stop_below
         super().__init__(sent)
 
-    def _begin(self) -> None:
-        super()._begin()
+    def begin(self) -> None:
+        """Begin to judge a reply."""
+        super().begin()
         self._gate, self._reports = Gate(self._refusal), ReportReader(self._refusal)
         self._numbers = NumbersReader(2 if self._two else 1)
         self._refusing = None if self._two else Gate(self._refusal, phrases=False)
+        self._opening: Opening | None = Opening()
         self._behind = _Behind(self._refusal)
         self._waiting: list[str] = []  # text that waits for its verdict
         self._held: list[str] = []  # text of a reply that is in doubt
@@ -121,27 +125,37 @@ class GradedGate(ReplyGate):
         """The text after the numbers that had been fed when the verdict became certain."""
         return self._behind.text if self._behind.verdict else self._gate.text
 
-    def _read(self, text: str) -> str:
+    def read(self, text: str) -> str:
+        """Take the next text that is said to the user; return what may be shown now."""
         if self.verdict is not None:
-            return self._after(self._unfenced(text))
-        return self._passed(self._numbers.feed(self._reports.feed(text)))
+            return self._after(self._unfenced(self._behind_numbers(text)))
+        return self._passed(self._behind_numbers(self._numbers.feed(self._reports.feed(text))))
 
-    def _finish(self, kind: Kind) -> str:
+    def _behind_numbers(self, text: str, *, final: bool = False) -> str:
+        """Return a text without reasoning that stands behind the numbers."""
+        if self._opening is None or not (self._numbers.numbers and (text or final)):
+            return text
+        said = self._opening.after(text, final=final)
+        if said is not None:
+            self._opening = None
+        return said or ""
+
+    def finish(self, kind: Kind) -> str:
         """Finish the verdict. A reply that was cut while it wrote its numbers has said nothing."""
         if self.verdict is not None:
-            return self._after(self._unfenced("", final=True))
+            return self._after(self._unfenced(self._behind_numbers("", final=True), final=True))
         cut = kind != "complete"
         text = self._numbers.feed(self._reports.end(cut=cut))
         if not (cut and self._numbers.begun):
             text += self._numbers.end(cut=cut)
-        return self._passed(text, kind)
+        return self._passed(self._behind_numbers(text, final=True), kind)
 
     def resume(self) -> str:
         """Take a reply in doubt for the answer, if it is one; return the text that may be shown now."""
         self._doubt_below, self.verdict = 0, None
         held, self._held = "".join(self._held), []
         if self._gate.verdict is None:
-            held = self._gate.feed(held)
+            held = self._gate.read(held)
         return self._judged(held)
 
     def _passed(self, text: str, kind: Kind | None = None) -> str:
@@ -154,10 +168,10 @@ class GradedGate(ReplyGate):
             self._held.append(text)
             return ""
         self._behind.feed(text, self._numbers)
-        text = self._gate.feed(text)
+        text = self._gate.read(text)
         if kind:
             self._behind.end(kind)
-            text += self._gate.end(kind)
+            text += self._gate.finish(kind)
         if self._behind.verdict:
             self.verdict = self._behind.verdict
             return self._noted("")
@@ -224,7 +238,7 @@ class GradedGate(ReplyGate):
         One number is the prospect if the refusal follows.
         """
         if self._refusing:
-            self._refusing.feed(text)
+            self._refusing.read(text)
             if self._refusing.verdict is not ANSWERED:
                 return True
         return self._is_hopeless(numbers.prospect) or not numbers.confidence
@@ -276,20 +290,24 @@ class _Behind:
         if self._line is not None and text:
             text = self._after_line(text, numbers)
         if self._gate:
-            self._gate.feed(text)
+            self._gate.read(text)
 
     def end(self, kind: Kind) -> None:
         """Finish, now that the reply has ended."""
         self._line = None
         if self._gate:
-            self._gate.end(kind)
+            self._gate.finish(kind)
             self._gate = self._gate if self._gate.verdict else None
 
     def _after_line(self, text: str, numbers: NumbersReader) -> str:
         """Return the text behind a number or a short first line, and begin to judge it; empty while there is none."""
         if numbers.behind is not None:
             before, after = text[: numbers.behind], text[numbers.behind :]
-            self._gate, self._line = Gate(self._refusal, phrases=_WORDS.search(before) is None), None
+            grades = (
+                not (numbers.numbers or _WORDS.search(before))
+                and max(map(int, _DIGITS.findall(before)), default=0) <= _HIGHEST
+            )
+            self._gate, self._line = Gate(self._refusal, phrases=grades), None
             return after
         line = (self._line or "") + text
         first = None if numbers.numbers else _FIRST_LINE.match(line)

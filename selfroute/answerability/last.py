@@ -5,13 +5,14 @@ Such a reply is judged as any other that is not read whole documents: by its ope
 
 from __future__ import annotations
 
-from selfroute.answerability.ending import Kind, Verdict
+from selfroute.answerability.ending import Kind
 from selfroute.answerability.final import FinalGate
-from selfroute.answerability.gate import Gate
+from selfroute.answerability.gate import Gate, ReplyGate
 from selfroute.answerability.graded import GradedGate
+from selfroute.answerability.spoken import Sent
 
 
-class LastGate:
+class LastGate(ReplyGate):
     """A gate for a reply after which no document is read.
 
     What `feed`, `end` and `resume` return adds up to the reply, without its numbers and without a refusal at its
@@ -26,29 +27,36 @@ class LastGate:
         verdict: The verdict of the other gate; None while it is not certain, or while there is nothing to show.
     """
 
-    __slots__ = ("_final", "_gate", "verdict")
+    __slots__ = ("_final", "_gate", "_refusal")
 
-    def __init__(self, gate: Gate | GradedGate, refusal: str = "unanswerable") -> None:
+    def __init__(self, gate: Gate | GradedGate, refusal: str = "unanswerable", *, sent: Sent | None = None) -> None:
         """Prepare for one reply.
 
         Args:
             gate: Judges it.
             refusal: The text that the prompt asks the model to write if it cannot answer.
+            sent: As for all gates.
         """
-        self.verdict: Verdict | None = None
-        self._gate, self._final = gate, FinalGate(refusal)
+        self._gate, self._refusal = gate, refusal
+        super().__init__(sent)
 
-    def feed(self, piece: str) -> str:
-        """Take the next piece of the reply; return the text that may be shown now."""
-        if self._gate.verdict:
-            return self._own_words(self._final.feed(piece))
-        return self._judged(self._gate.feed(piece))
+    def begin(self) -> None:
+        """Begin to judge a reply."""
+        super().begin()
+        self._gate.begin()
+        self._final = FinalGate(self._refusal)
 
-    def end(self, kind: Kind = "complete") -> str:
-        """Finish the verdict, now that the reply has ended; `kind` is as for `Gate.end`."""
-        text = "" if self._gate.verdict else self._judged(self._gate.end(kind))
+    def read(self, text: str) -> str:
+        """Take the next text that is said to the user; return what may be shown now."""
         if self._gate.verdict:
-            text += self._final.end(kind)
+            return self._own_words(self._final.read(text))
+        return self._judged(self._gate.read(text))
+
+    def finish(self, kind: Kind) -> str:
+        """Finish the verdict; return the text that was still held back."""
+        text = "" if self._gate.verdict else self._judged(self._gate.finish(kind))
+        if self._gate.verdict:
+            text += self._final.finish(kind)
             self.verdict = self._gate.verdict
         return text
 
@@ -60,7 +68,7 @@ class LastGate:
     def _judged(self, text: str) -> str:
         """Adopt the verdict of the gate; if it is that the reply declines, return its own words."""
         if self.verdict is None and self._gate.verdict:
-            return self._own_words(self._final.feed(self._gate.text))
+            return self._own_words(self._final.read(self._gate.text))
         self.verdict = self._gate.verdict
         return text
 

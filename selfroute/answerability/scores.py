@@ -7,6 +7,7 @@ range, in Markdown or a fence, in other digits. Numbers with nothing behind them
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -16,23 +17,20 @@ _HIGHEST = 100
 _LONGEST = 80  # characters of a line that may still be numbers
 _MOST = 1_000  # characters in which the numbers have to come
 _NAMES = {
-    "prospect": """prospect likelihood probability chance aussicht wahrscheinlichkeit probabilité probabilidad 可能性
+    "prospect": """prospect p likelihood probability chance aussicht wahrscheinlichkeit probabilité probabilidad 可能性
         概率 確率""",
-    "confidence": """confidence certainty konfidenz sicherheit zuversicht vertrauen confiance certitude confianza
+    "confidence": """confidence c certainty konfidenz sicherheit zuversicht vertrauen confiance certitude confianza
         certeza 置信度 信心 信頼度 確信度""",
     "": """first second number numbers score scores line and of out the two my your here are is sure okay ok certainly
-        estimate estimates percent zahl zahlen""",
+        estimate estimates percent zahl zahlen answer final output response result reply assistant ai model high low
+        medium very und et y e based on provided passages context text antwort réponse respuesta""",
 }
 _LABELS = {word: name for name, words in _NAMES.items() for word in words.split()}
 _UNREAD = frozenset(["n", "a", "na", "none", "null", "nan", "unknown", *"-?\u2010\u2011\u2012\u2013\u2014\u2015"])
 _BEGINNINGS = frozenset(word[:end] for word in (*_LABELS, *_UNREAD, "answer") for end in range(len(word) + 1))
-# What may stand around the numbers: Markdown, brackets, percent signs, separators, and what nobody sees.
-_AROUND = (
-    "\\s*_`~#>|()\\[\\]{}<\"'\u2018-\u201f%\uff05.,:;!/=+\u2248\u2264\u2265\u2010-\u2015\uff0c\uff1a\u3001\uff0f"
-    + WITHIN
-    + "-"
-)
-_DECORATION = re.compile(rf"[{_AROUND}]*")
+# What may stand around the numbers: anything but letters, digits and currencies.
+_AROUND = "(?:(?![$\u20ac\u00a3\u00a5\u20b9])[\\W_])"
+_DECORATION = re.compile(rf"{_AROUND}*")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _WORD = re.compile(r"[^\W\d_]+")
 _TOKEN = re.compile(rf"(?P<number>{_NUMBER.pattern})|(?P<word>[^\W\d_]+|(?<=\s)[-?\u2010-\u2015](?=\W*\Z))")
@@ -40,26 +38,30 @@ _BREAK = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]|<br ?/?>|\\n")
 _PART_OF_BREAK = re.compile(r"(?:\\|<b?r?)\Z")
 _OF_ALL = re.compile(rf"(?:/|\b(?:out )?of\b)\s*{_HIGHEST}\b", re.IGNORECASE)  # 80/100, 42 out of 100
 _RANGE = re.compile(r"(?<=\d)[-\u2010-\u2015]\d+(?:\.\d+)?")
-_COUNTED = re.compile(r"\s*(?:[-*\u2022]\s+)?(?:\d[.)]\s+(?=\W{0,4}\d)|(?i:line|number|zeile|ligne) ?\d\s*:)")
+_SCALE = re.compile(rf"\(\s*0\s*(?:[-\u2010-\u2015]|to)\s*{_HIGHEST}\s*%?\s*\)")
+_LINE = r"\W{0,3}(?i:line|number|zeile|ligne) ?\d\W{0,2}:"
+_LABEL = "|".join(word for word in _LABELS if _LABELS[word])
+_COUNTED = re.compile(rf"\s*(?:[-*\u2022]\s+)?(?:\d[.)]\s+(?=\W{{0,4}}(?:\d|(?i:{_LABEL})\b))|{_LINE})")
 _RULE = re.compile(r"\s*(?:\|[|\s:-]*|[-=_*\u2014]{3,}\s*)?")  # nothing, a line of a table, or one that separates
 _PART_OF_RULE = re.compile(r"[-=_*\u2014]{1,2}")
-_KEY = re.compile(r"\s*(?i:(?:line|zeile|ligne) ?\d|\W{0,2}answer\W{0,2})\s*:\W{0,2}\s*")  # before the text
-_PART_OF_KEY = re.compile(r"\W*(?:a|an|ans|answ|answe|answer|l|li|lin|line|line \d?)\W*")
+_KEY = re.compile(rf"\s*(?:{_LINE}|(?:\d[.)]\s+)?\W{{0,2}}(?i:answer)\W{{0,2}}:)[*_]{{0,2}}\s*")  # before the text
+_PART_OF_KEY = re.compile(r"\W*(?:\d[.)]?\s*)?\W*(?:a|an|ans|answ|answe|answer|l|li|lin|line|line \d?)?\W*")
 _FENCE = re.compile(r"\s*```[\w+-]{0,20}\s*")
 _ONE = (
-    rf"\d{{1,3}}(?:\.\d+)?(?:[-\u2010-\u2015]\d{{1,3}})?(?:\s*[%\uff05]|\s*/\s*{_HIGHEST}|\s+(?:out )?of {_HIGHEST})?"
+    r"(?!0\d)\d{1,3}(?:\.\d+)?(?:[-\u2010-\u2015]\d{1,3})?"
+    rf"(?:\s*[%\uff05]|\s*/\s*{_HIGHEST}|\s+(?:out )?of {_HIGHEST})?"
 )
 _THEN = r"[)\]}>*_`|]*(?:\s*[:;|\u2010-\u2015-]+\s*|[.,]\s+|\s+)"
 _INLINE = re.compile(
-    rf"[{_AROUND}]*{_ONE}[)\]>*_`]*[\s,;/|{WITHIN}]+[(\[<*_`~\u2248]*{_ONE}{_THEN}(?=[^\s\d{_AROUND}]|[*\"`(])"
-    rf"|[{_AROUND}]*(?P<label>{'|'.join(word for word in _LABELS if _LABELS[word])})\W{{1,4}}{_ONE}{_THEN}(?=[^\s\d])",
+    rf"{_AROUND}*{_ONE}[)\]>*_`]*[\s{WITHIN}]*[,;/|]?[\s{WITHIN}]+[(\[<*_`~\u2248]*{_ONE}{_THEN}(?=[^\W\d_]|[*\"`(])"
+    rf"|{_AROUND}*(?P<label>{_LABEL})\W{{1,4}}{_ONE}(?:[,;|\s]+(?:{_LABEL})\W{{1,4}}{_ONE})?{_THEN}(?=[^\s\d])",
     re.IGNORECASE,
 )
 _BETWEEN = " \t\n:;|-\u2010\u2011\u2012\u2013\u2014\u2015"  # numbers and the text on the same line
-_JUNK = re.compile(rf"(?:[{_AROUND}]|\d|n/a\b)*", re.IGNORECASE)
+_JUNK = re.compile(rf"(?:{_AROUND}|\d|n/a\b)*", re.IGNORECASE)
 # Behind two numbers on a line, these tell that the numbers count something.
 _COUNTING = frozenset(
-    "and or to of are is was were per percent degrees by x und oder bis et ou y o people years times out".split()  # noqa: SIM905
+    "and or to of are is was were per percent degrees by x und oder bis et ou y o people years times out chance".split()  # noqa: SIM905
 )
 _MAY_COUNT = frozenset(word[:end] for word in _COUNTING for end in range(len(word) + 1))
 
@@ -179,6 +181,18 @@ def score_of(value: object) -> int | None:
     return round(value)
 
 
+def scores_of(values: Sequence[object]) -> list[int | None]:
+    """Return numbers as `score_of` does; if all are shares from 0 to 1, as percentages."""
+    try:
+        numbers = [float(str(value)) for value in values]
+    except ValueError:
+        return list(map(score_of, values))
+    shares = all(0 <= number <= 1 for number in numbers) and any(number % 1 for number in numbers)
+    if shares:
+        return [round(number * _HIGHEST) for number in numbers]
+    return [score_of(float(value) if isinstance(value, str) else value) for value in values]
+
+
 class _Beginning(NamedTuple):
     """What the beginning of a text is, to the extent that it has come.
 
@@ -262,22 +276,33 @@ def _inline(text: str, at: int, *, stop: bool, fenced: bool, final: bool) -> _Be
         final: Whether the text is.
     """
     line = text[at:] if not stop else text[at : _BREAK.search(text, at).start()]  # type: ignore[union-attr]
-    if not stop and (_is_around(line) and len(line) <= _LONGEST if final else _may_be_numbers(line)):
+    if not stop and (len(line) <= _LONGEST and _is_around(line) if final else _may_be_numbers(line)):
         return _Beginning(certain=False, at=at)
-    if found := _INLINE.match(line):
-        word = _WORD.match(line, found.end())
-        begun = word[0].lower() if word else "-"
-        if not (stop or final) and word and word.end() == len(line) and begun in _MAY_COUNT:
-            return _Beginning(certain=False)
-        pairs = None if begun in _COUNTING else _pairs_in(found[0].rstrip(_BETWEEN))
-        if pairs and len(pairs) == (1 if found["label"] else 2):
-            return _Beginning(True, _assigned(pairs), at + found.end(), fenced)
+    found = _INLINE.match(line)
+    if found and (numbered := _numbered(text, at, found, growing=not (stop or final))):
+        return numbered._replace(fenced=fenced)
     junk = _JUNK.match(text).end()  # type: ignore[union-attr]
     if not final and junk <= _LONGEST and "n/a".startswith(text[junk:].lower()):
         return _Beginning(certain=False)
     if any(one.isalnum() for one in text[:junk]):
         return _Beginning(certain=True, behind=junk)
     return _Beginning(certain=True)
+
+
+def _numbered(text: str, at: int, found: re.Match[str], *, growing: bool) -> _Beginning | None:
+    """Return the numbers that were found before the text on a line; None if they count something."""
+    end = at + found.end()
+    word = _WORD.match(text, end)
+    begun = word[0].lower() if word else "-"
+    partly = word is not None and word.end() == len(text) and begun in _MAY_COUNT
+    named = found["label"] is not None
+    if growing and (partly or (named and _PART_OF_KEY.fullmatch(text[end:].lower()))):
+        return _Beginning(certain=False)
+    pairs = None if begun in _COUNTING else _pairs_in(found[0].rstrip(_BETWEEN))
+    if not pairs or not (named or len(pairs) == 2):  # noqa: PLR2004
+        return None
+    key = _KEY.match(text, end) if named else None
+    return _Beginning(True, _assigned(pairs), key.end() if key else end)
 
 
 def _leads(line: str) -> bool:
@@ -307,15 +332,16 @@ def _pairs_in(line: str) -> _Pairs | None:
         return None
     if counted := _COUNTED.match(line):
         line = line[counted.end() :]
-    line = _RANGE.sub("", _OF_ALL.sub(" ", line))
+    line = _RANGE.sub("", _OF_ALL.sub(" ", _SCALE.sub(" ", line)))
     if not _is_around(line):
         return None
     tokens = [(found["number"], (found["word"] or "").lower()) for found in _TOKEN.finditer(line)]
     pairs: _Pairs = []
     label = ""
+    scores = iter(scores_of([number for number, _ in tokens if number]))
     for number, word in tokens:
         if number:
-            if (score := score_of(float(number))) is None:
+            if (score := next(scores)) is None:
                 return None
             pairs.append((label, score))
             label = ""

@@ -25,27 +25,48 @@ _BLOCKS = tuple(
         (r"<\|channel>\s?thought", r"<channel\|>", False),
         (r"<\|channel\|>\s?(?:analysis|commentary)", _FINAL, False),
         (r"(?:analysis|commentary)(?=[A-Z])", r"assistant ?final", True),
-        (r"\*{0,2}Thought:", r"^\W{0,4}Final Answer:(?:\*\*)?(?=[^*])", True),
+        (r"\*{0,2}Thought(?:\*\*)?:", r"^\W{0,4}Final Answer(?:\*\*)?:(?:\*\*)?(?=[^*])", True),
     )
 )
 _MARK = re.compile(
-    rf"{_FINAL}|(?!<\|channel\|>){_SPECIAL}|(?i:{_CLOSES}|</?s>|<[be]os>|<(?:start|end)_of_turn>|\[/?INST\])"
-    r"|###? ?(?:Response|Assistant):|assistantfinal|(?:assistant|model)(?:[ \t]*\r?\n\s*(?=\S)|(?=<\|))"
+    rf"{_FINAL}|(?!<\|channel\|>){_SPECIAL}|(?i:{_CLOSES}|</?s>|<(?:[be]os|pad|unk)>|<(?:start|end)_of_turn>|\[/?INST\])"
+    r"|#{2,3} ?(?:Response|Assistant):|assistantfinal|(?:assistant|model)(?:[ \t]*\r?\n\s*(?=\S)|(?=<\|))"
 )
 _OPENING_MARKS = (
     *(f"<{slash}{kind}>" for slash in ("", "/") for kind in ("thinking", "thoughts", "reasoning", "reflection")),
     *(f"<{slash}{kind}>" for slash in ("", "/") for kind in ("think", "thought", "reason", "analysis", "scratchpad")),
     *("<seed:thinking>", "<seed:think>", "</seed:think>", "[think]", "[/think]", "[inst]", "[/inst]", "<s>", "</s>"),
-    *("\u25c1think\u25b7", "\u25c1/think\u25b7", "<bos>", "<eos>", "<start_of_turn>", "<end_of_turn>", "<channel|>"),
+    *(
+        "\u25c1think\u25b7",
+        "\u25c1/think\u25b7",
+        "<bos>",
+        "<eos>",
+        "<pad>",
+        "<unk>",
+        "<start_of_turn>",
+        "<end_of_turn>",
+        "<channel|>",
+    ),
     *("<|channel>thought", "<|channel> thought", "<|channel|>analysis", "<|channel|>commentary", "analysis"),
-    *("commentary", "model", "assistantfinal", "### response:", "### assistant:", "thought:", "**thought:"),
+    *("<|channel|>final<|message|>", "<|channel|> analysis", "<seed:reasoning>", "## response:", "###response:"),
+    *(
+        "commentary",
+        "model",
+        "**thought**:",
+        "assistantfinal",
+        "### response:",
+        "### assistant:",
+        "thought:",
+        "**thought:",
+    ),
 )
 _BEGINNINGS = frozenset(mark[:end] for mark in _OPENING_MARKS for end in range(len(mark) + 1))
 _FIRST = frozenset("<[#*Tacm\u25c1")  # characters of what stands before a reply
 _PART_OF_MARK = re.compile(
-    r"(?:<[|\uff5c][^<>|\uff5c\s]{0,40}[|\uff5c]?|(?:assistant|model)\s*(?:<\|?)?|<\|channel\|>\s?final(?:[^<]|<\|constrain\|>){0,40}?<?[|a-z]{0,10})\Z"
+    r"(?:<[|\uff5c][^<>|\uff5c\s]{0,40}[|\uff5c]?|(?:assistant|model)\s*(?:<\|?)?|<\|channel\|>\s?final(?:[^<]|<\|constrain\|>){0,40}?<?[|a-z]{0,14})\Z"
 )
 _LONGEST = 100  # characters of a mark
+_LONGEST_THOUGHT = 4_000  # characters of reasoning that only its words give away
 # What stands between messages that are given back: white space, marks, and who speaks; and what may become that.
 _BETWEEN = re.compile(
     rf"(?:\s|{_SPECIAL}|(?i:</?s>|<[be]os>|<(?:start|end)_of_turn>|\[/?INST\]|<</?SYS>>)"
@@ -54,17 +75,21 @@ _BETWEEN = re.compile(
 _ROLES = ("human", "user", "system", "ai", "assistant", "model")
 _PART_OF_ROLE = re.compile(rf"(?:<[^<>\s]{{0,40}}|\[/?[a-z]{{0,4}}|(?:{'|'.join(_ROLES)})[ \t]*)\Z")
 _END = rf"(?:{_SPECIAL}|(?i:</?s>|<eos>|<end_of_turn>|\[/INST\]))"
-_PART_OF_END = r"(?:<(?:[|\uff5c][^<>|\uff5c\s]{0,40}[|\uff5c]?|/?[a-z_]{0,11})|\[/?[A-Z]{0,4})"
-_ENDS = re.compile(rf"(?:{_END}\s*)+\Z")
-_MAY_END = re.compile(rf"(?:{_END}\s*)+(?:{_PART_OF_END})?\Z|{_PART_OF_END}\Z")
+_PART_OF_END = r"(?:<(?:[|\uff5c][^<>|\uff5c\s]{0,40}[|\uff5c]?|/?[A-Za-z_]{0,11})|\[/?[A-Z]{0,4})"
+_NEXT_ROLE = r"(?:user|human|assistant|model|system)"
+_ENDS = re.compile(rf"{_END}\s*(?:{_END}\s*(?:{_NEXT_ROLE}\s*)?)*\Z")
+_MAY_END = re.compile(
+    rf"{_END}\s*(?:{_END}\s*(?:{_NEXT_ROLE}\s*)?)*(?:{_PART_OF_END}|(?<=>)[a-z]{{1,9}})?\Z|{_PART_OF_END}\Z"
+)
 _RUN = 300  # characters of the marks at the end of a reply
-# A mark after a space ends a reply only where a sentence has ended: "It is </s>" speaks of it.
+_UNMISTAKABLE = re.compile(r"<[|\uff5c]?(?:im_end|eot_id|end|endoftext|return|end_of_turn|eos)\b", re.IGNORECASE)
+# Any other mark after a space ends a reply only where a sentence has ended: "It is </s>" speaks of it.
 _AT_AN_EDGE = re.compile(r"(?:\A|[\n.!?\u2026\u3002\uff01\uff1f)\"\u201d*`])\s*\Z|\S\Z")
-# The end of reasoning that the prompt has opened stands alone: on a line of its own, or where a line or sentence ends.
+# The end of reasoning that the prompt has opened stands alone: on a line of its own, or where a sentence ends.
 _ALONE = re.compile(
-    rf"(?:\A|\n|[.!?\u2026\u3002\uff01\uff1f)\"\u201d*])\s{{0,4}}{_CLOSES}|{_CLOSES}[ \t]*(?=\n)|{_FINAL}"
-    r"|(?<=[.!?\n)\"])assistant ?final",
-    re.IGNORECASE,
+    r"(?:\A|\n|[.!?\u2026\u3002\uff01\uff1f])\s{0,4}(?i:</(?:seed:)?(?:think(?:ing)?|thoughts?|reasoning)>|\[/THINK\]|\u25c1/think\u25b7"
+    r"|<\|(?:end_of_|/)(?:thought|think|thinking)\|>|<channel\|>)(?![`\"')\]])"
+    rf"|(?:\A|\n|<\|start\|>assistant)\s{{0,4}}{_FINAL}|(?<=[.!?\n])assistant ?final"
 )
 _OPENED = re.compile(_OPENS, re.IGNORECASE)
 
@@ -90,7 +115,7 @@ class Spoken:
             sent: Returns the texts that the model may give back before its reply; None if it gives back none.
         """
         self.anew = False
-        self._opening: _Opening | None = _Opening(sent)
+        self._opening: Opening | None = Opening(sent)
         self._text = ""  # what may be a mark at the end
         self._before = ""  # the end of what was passed on
         self._watching = True  # whether the end of reasoning may stand alone
@@ -120,7 +145,7 @@ class Spoken:
         text = self._text + piece
         if held and self._watching and (rest := self._alone(text)) is not None:
             self._text, self._before, self.anew = "", "", True
-            self._opening = _Opening(took=True)
+            self._opening = Opening(took=True)
             return self._said(rest, held=held, final=final)
         if "<" in text or "[" in text:
             text = self._without_end(text, final=final)
@@ -136,14 +161,14 @@ class Spoken:
         if _OPENED.search(seen):
             self._watching = False
             return None
-        ends = [found.end() for found in _ALONE.finditer(seen)]
+        ends = [found.end() for found in _ALONE.finditer(seen) if seen.count("```", 0, found.start()) % 2 == 0]
         return seen[ends[-1] :] if ends and ends[-1] > len(self._before) else None
 
     def _without_end(self, text: str, *, final: bool) -> str:
         """Return a text without the marks at its end, and keep those until it goes on."""
         self._text = ""
         tail = (_ENDS if final else _MAY_END).search(text, max(0, len(text) - _RUN))
-        if tail is None or not _AT_AN_EDGE.search((self._before + text[: tail.start()])[-_LONGEST:]):
+        if tail is None or not _is_end(tail[0], (self._before + text[: tail.start()])[-_LONGEST:]):
             return text
         self._text = "" if final else tail[0]
         return text[: tail.start()]
@@ -152,10 +177,10 @@ class Spoken:
 _Block = tuple[re.Pattern[str], bool]
 
 
-class _Opening:
+class Opening:
     """Takes off what stands before a reply."""
 
-    __slots__ = ("_block", "_echo", "_from", "_space", "_text", "_took")
+    __slots__ = ("_block", "_echo", "_from", "_given_up", "_space", "_text", "_took")
 
     def __init__(self, sent: Sent | None = None, *, took: bool = False) -> None:
         """Start before the first piece; `took` if something was taken off, so that no white space comes first."""
@@ -164,6 +189,7 @@ class _Opening:
         self._space, self._text = "", ""  # the white space at the beginning, and what follows it
         self._block: _Block | None = None  # the reasoning that has begun
         self._from = 0  # where to go on looking for its end
+        self._given_up = False  # whether what looked like reasoning is the reply
 
     def after(self, piece: str, *, final: bool) -> str | None:
         """Take the next piece; return the text so far from where the reply begins; None while that is uncertain."""
@@ -188,6 +214,8 @@ class _Opening:
                 return False
             if self._text[0] not in _FIRST:
                 return True
+            if self._given_up:
+                return True
             begun = [(found.end(), how) for opens, how in _BLOCKS if (found := opens.match(self._text))]
             if begun:
                 self._from, self._block = begun[0]
@@ -211,6 +239,10 @@ class _Opening:
             return True
         if final and not doubtful:
             self._take(len(self._text))
+        if doubtful and len(self._text) > _LONGEST_THOUGHT:
+            self._from, self._block = 0, None
+            self._given_up = True
+            return True
         self._from = max(self._from, len(self._text) - _LONGEST)
         if not doubtful:
             self._text, self._from = self._text[self._from :], 0
@@ -254,6 +286,13 @@ class _Echo:
             return None
         self.found = True
         return rest
+
+
+def _is_end(tail: str, before: str) -> bool:
+    """Return whether marks end a reply, and are no part of its last sentence."""
+    if tail.startswith("</s>") and "<s>" in before:  # of HTML
+        return False
+    return _AT_AN_EDGE.search(before) is not None or _UNMISTAKABLE.match(tail) is not None
 
 
 def _end_of_gap(text: str, at: int) -> int:

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, Literal, NamedTuple, Protocol
 
 from selfroute.answerability.ending import REPORTED, Ending
-from selfroute.answerability.scores import Numbers, score_of
+from selfroute.answerability.scores import Numbers, scores_of
 
 Answerability = Literal["text", "graded", "structured"]
 
@@ -129,17 +129,22 @@ def _reports_in(value: Any, depth: int = 0) -> Iterator[Report]:
     if isinstance(value, list) and depth < _DEEPEST:
         for one in value:
             yield from _reports_in(one, depth + 1)
-    elif isinstance(value, Mapping) and not KEYS.isdisjoint(value):
+    elif isinstance(value, Mapping) and not KEYS.isdisjoint(value := _folded(value)):
         answer = value.get("answer")
         said = answer if isinstance(answer, str) else "" if answer is None else json.dumps(answer, ensure_ascii=False)
         said = ", ".join(answer) if isinstance(answer, list) and all(isinstance(one, str) for one in answer) else said
         # Without the key, the answer speaks for itself.
         answerable = _truth(value["answerable"]) if "answerable" in value else bool(said.strip()) or None
-        report = Report(answerable, said, score_of(value.get("prospect")), score_of(value.get("confidence")))
+        report = Report(answerable, said, *scores_of([value.get("prospect"), value.get("confidence")]))
         if report != NO_REPORT:
             yield report
     elif isinstance(value, Mapping) and len(value) == 1 and depth < _DEEPEST:
         yield from _reports_in(next(iter(value.values())), depth + 1)
+
+
+def _folded(value: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """Return a report with its keys in lower case."""
+    return {key.lower() if isinstance(key, str) else key: one for key, one in value.items()}
 
 
 def _truth(value: Any) -> bool | None:
@@ -209,7 +214,7 @@ def _unambiguous(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_unambiguous)
+_DECODER = json.JSONDecoder(object_pairs_hook=_unambiguous, strict=False)
 
 
 class ReportReader:
@@ -218,20 +223,23 @@ class ReportReader:
     Any other text is passed on, as soon as it begins otherwise.
     """
 
-    __slots__ = ("_over", "_refusal", "_text")
+    __slots__ = ("_begun", "_over", "_refusal", "_text")
 
     def __init__(self, refusal: str) -> None:
         """Start before the first piece of a reply that was asked for numbers, and for `refusal` if it declines."""
         self._refusal, self._text = refusal, ""
-        self._over = False  # whether the text is no report
+        self._begun = self._over = False  # whether the text is a report; whether it is none
 
     def feed(self, piece: str) -> str:
         """Take the next piece; return the text that is certain not to be a report."""
         if self._over:
             return piece
-        begun = _BEGUN.match(self._text)
         self._text += piece
-        if begun or ((begun := _BEGUN.match(self._text)) and begun[1] in KEYS) or _MAY_BEGIN.match(self._text):
+        if self._begun or (not self._text.strip() and len(self._text) < _LONGEST_START):
+            return ""
+        if begun := _BEGUN.match(self._text):
+            self._begun = (begun[2] or begun[1]).lower() in KEYS
+        if self._begun or (len(self._text) < _LONGEST_START and _MAY_BEGIN.match(self._text)):
             return ""
         self._over, text, self._text = True, self._text, ""
         return text
@@ -239,12 +247,22 @@ class ReportReader:
     def end(self, *, cut: bool = False) -> str:
         """Return the text that the reply stands for; `cut` if it was cut off."""
         text, self._text = self._text, ""
-        if self._over or not _BEGUN.match(text):
+        if self._over or not self._begun:
             return text
         self._over = True
         report = report_in([json_in(text)])
-        return report.text(self._refusal, graded=True) if report else "" if cut else self._refusal
+        if report is None:
+            return "" if cut else self._refusal
+        behind = text.rpartition("}")[2].replace("```", "").strip()
+        if behind and report == Report(None, "", report.prospect, report.confidence):  # it has only the numbers
+            report = report._replace(answerable=True, answer=behind)
+        return report.text(self._refusal, graded=True)
 
 
-_BEGUN = re.compile(r"\s*(?:```\w*\s*)?(?:\[\s*)?\{\s*\"(\w+)\"\s*:")
-_MAY_BEGIN = re.compile(r"\s*(?:`{1,2}\Z|```\w{0,20}\s*)?(?:\[\s*)?(?:\{\s*(?:\"(?:\w{0,40}\"?\s*)?)?)?\Z")
+_LONGEST_START = 400  # characters
+_NAME = r"[\"']?(\w+)[\"']?\s*:\s*"
+_BEGUN = re.compile(rf"\s*(?:```\w*\s*)?(?:\[\s*)?\{{\s*{_NAME}(?:\{{\s*{_NAME})?(?=\S)(?!\{{)")
+_MAY_BEGIN = re.compile(
+    r"\s*(?:`{1,2}\Z|```\w{0,20}\s*)?(?:\[\s*)?"
+    r"(?:\{\s*(?:[\"']?\w{0,40}[\"']?\s*(?::\s*(?:\{\s*(?:[\"']?\w{0,40}[\"']?\s*(?::\s*)?)?)?)?)?)?\Z"
+)

@@ -135,7 +135,7 @@ class Call(Generic[Document]):
                 return FinalGate(self.refusal, sent=self._sent)
             return Gate(self.refusal, last=True, sent=self._sent)
         gate, last = self._gate(step), step == "sections" and self.settings.max_documents == 0
-        return LastGate(gate, self.refusal) if last and own_words else gate
+        return LastGate(gate, self.refusal, sent=self._sent) if last and own_words else gate
 
     def _gate(self, step: Route) -> Gate | GradedGate:
         bounds = self.settings.bounds
