@@ -30,7 +30,13 @@ from providers import CELLS, ROWS, Row, seen
 PAGE = Path(__file__).parents[1] / "docs" / "providers.md"
 BEGIN, END = "<!-- python benchmarks/providers_table.py --write -->\n", "<!-- end of the table -->\n"
 HEAD = (f"| wire | client | {' | '.join(CELLS)} |", f"|{' --- |' * (len(CELLS) + 2)}")
-NAMES = {"whole": "`invoke`", "awhole": "`ainvoke`", "stream": "sync streams", "astream": "async streams"}
+NAMES = {
+    "whole": "sync whole replies",
+    "awhole": "async whole replies",
+    "stream": "sync streams",
+    "astream": "async streams",
+}
+TOGETHER = {STREAMS: "streams", ("whole", "awhole"): "whole replies"}
 _VERSION = re.compile(r" \d+(?:\.\d+)+\w*(?= \|)")
 
 Told = Callable[[Row, str, str], str]
@@ -41,8 +47,8 @@ def words(told: dict[str, str]) -> str:
     first, *others = sorted(set(told.values()), key=lambda one: (-[*told.values()].count(one), one))
     said = [first]
     for one in others:
-        modes = [mode for mode in told if told[mode] == one]
-        where = "streams" if modes == list(STREAMS) else " and ".join(NAMES[mode] for mode in modes)
+        modes = tuple(mode for mode in told if told[mode] == one)
+        where = TOGETHER.get(modes) or " and ".join(NAMES[mode] for mode in modes)
         said.append(f"in {where} {one}")
     return "; ".join(said)
 
