@@ -20,7 +20,7 @@ PARALLEL := --numprocesses auto --dist worksteal
 WHOLE := --hypothesis-profile matrix
 # Not with the oldest packages: what knows no framework, what the clients of today are needed for, and the commands.
 NOT_OLDEST := $(addprefix tests/,$(addprefix caching/test_,flights.py providers.py) \
-	command/% real/% $(addprefix core/test_,flow.py load.py typed.py) files/% $(addprefix hosts/test_,lengths.py nothing_more.py pages.py reach.py) \
+	command/% real/% $(addprefix core/test_,flow.py load.py typed.py) files/% $(addprefix hosts/test_,lengths.py nothing_more.py pages.py providers.py reach.py) \
 	$(addprefix docs/test_,bulk_ray.py docs.py docstrings.py examples.py hybrid.py notebooks.py pictures.py) documents/test_rebuild.py \
 	evaluation/% paper/% \
 	languages/test_answerability.py support/% $(addprefix usage/test_,ledger_books.py telemetry.py))
@@ -100,11 +100,12 @@ imports:
 paper: $(VENV)/.torch ## Run the study of the papers on the shipped documents, without a key
 	$(BIN)/python -m benchmarks.paper demo --k 5,1 --retriever all-MiniLM-L6-v2,bm25,window,tree,raptor
 
-bench: $(VENV)/.test ## Count the bytecodes of a question, measure a service under load and the stores, try loaders and splitters
+bench: $(VENV)/.test ## Count the bytecodes of a question, measure a service under load and the stores, try loaders, splitters and providers
 	$(BIN)/python benchmarks/opcodes.py
 	$(BIN)/python benchmarks/service.py
 	$(BIN)/python benchmarks/stores.py
 	$(BIN)/python benchmarks/loaders.py
+	$(BIN)/python benchmarks/providers_table.py --check
 
 notebooks: $(VENV)/.torch ## Run the notebooks and keep their outputs
 	for path in notebooks/*.ipynb; do $(BIN)/python -c "$$RUN_NOTEBOOK" $$path; done

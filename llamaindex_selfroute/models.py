@@ -150,7 +150,7 @@ class ResponseTally(Tally):
         return self._phases.get(place, _ANSWER) != _ANSWER
 
     def _note_ending(self, reply: LLMResponse, text: str) -> None:
-        self.latest.append(reply.raw)
+        self.latest.append(_answer_of(reply.raw))
         if not text:
             self.calls_tool = self.calls_tool or _calls_tool(reply)
             self.refusal += refusal_in(reply.raw) or refusal_in(reply.additional_kwargs)
@@ -183,12 +183,11 @@ class ResponseTally(Tally):
 
     @override
     def tier(self) -> Any:
-        places = (place for raw in reversed(self.latest) for place in (_look(raw, "response"), raw))
-        return next(filter(None, (_look(place, "service_tier") for place in places)), None)
+        return next(filter(None, (_look(raw, "service_tier") for raw in reversed(self.latest))), None)
 
     @override
     def model(self, configured: PricedModel) -> PricedModel:
-        raw = self.last and self.last.raw
+        raw = self.last and _answer_of(self.last.raw)
         name = _look(raw, "model") or _look(raw, "model_version")
         return configured.replied(PricedModel.from_reported(name, None))
 
@@ -246,20 +245,23 @@ def _counts(reply: LLMResponse) -> StepUsage | None:
     reported = reply.additional_kwargs
     read, written = reported.get(_PROMPT), reported.get("completion_tokens")
     if not read:
-        try:
+        with suppress(TypeError, ValueError):  # it accepts only a mapping as `raw`
             read, written = get_tokens_from_response(reply)
-        except (TypeError, ValueError):  # it accepts only a mapping as `raw`
-            return None
+    answer = _answer_of(reply.raw)
+    usage, gemini = _look(answer, "usage"), _look(reply.raw, "usage_metadata")
+    for asked, said in ((_PROMPT, "completion_tokens"), ("input_tokens", "output_tokens")):
+        if not read and answer is not reply.raw:
+            read, written = _look(usage, asked), _look(usage, said)
     if not as_count(read):
         return None
-    usage, gemini = _look(reply.raw, "usage"), _look(reply.raw, "usage_metadata")
     cached = as_count(
         _look(usage, "prompt_tokens_details", "cached_tokens")
         or _look(usage, "input_tokens_details", "cached_tokens")
         or _look(usage, "prompt_cache_hit_tokens")
     )
-    # Anthropic does not include these in the input tokens.
-    from_cache, to_cache = (as_count(_look(usage, f"cache_{kind}_input_tokens")) for kind in ("read", "creation"))
+    # Anthropic and Bedrock do not include these in the input tokens.
+    names = (f"cache_{kind}_input_tokens" for kind in ("read", "creation"))
+    from_cache, to_cache = (as_count(_look(usage, name) or reported.get(name)) for name in names)
     return StepUsage(
         as_count(read) + from_cache + to_cache,
         written_of(read, written, _look(usage, "total_tokens")) + as_count(_look(gemini, "thoughts_token_count")),
@@ -267,6 +269,12 @@ def _counts(reply: LLMResponse) -> StepUsage | None:
         cache_write_tokens=to_cache or as_count(_look(usage, "prompt_tokens_details", "cache_write_tokens")),
         cache_write_1h_tokens=as_count(_look(usage, "cache_creation", "ephemeral_1h_input_tokens")),
     )
+
+
+def _answer_of(raw: Any) -> Any:
+    """Return the provider's own answer within an event: the last one of OpenAI's responses, or each of Mistral's."""
+    data = _look(raw, "data")
+    return _look(raw, "response") or (raw if _look(data, "choices") is None else data)
 
 
 def _cut_short(reply: LLMResponse) -> bool:

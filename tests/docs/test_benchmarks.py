@@ -57,12 +57,17 @@ def loaders(_: Path) -> list[str]:
     return ["--only", "TextLoader, .txt RecursiveCharacterTextSplitter"]
 
 
+def providers_table(_: Path) -> list[str]:
+    return ["--only", "xAI llamaindex", "--check"]
+
+
 BENCHMARKS: dict[Callable[[Path], list[str]], str] = {
     citations: "one",
     declines: "1.000",
     metrics: "1 cases",
     stores: "langchain-memory",
     service: "2 at once",
+    providers_table: "| xAI | `OpenAILike` of",
     loaders: "add_start_index | exact | exact | ok |",
 }
 

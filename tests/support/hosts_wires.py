@@ -106,12 +106,19 @@ def over(where: str, server: LoopbackServer, *, whole: str = WHOLE, model: Any =
         first: Any = chat_model(server, protocol, **options)
         name = "model" if protocol == "gemini" else "model_name"
         final = first.model_copy(update={name: "final"})  # shares the client, which takes long to make
+    else:
+        first, final = (llm(server, protocol, step, **options) for step in ("draft", "final"))
+    return over_models(host, mode, first, final, whole=whole, **fields)
+
+
+def over_models(host: str, mode: str, first: Any, final: Any, *, whole: str = WHOLE, **fields: Any) -> Pipeline:
+    """Make a chain or an engine over the models of its two steps."""
+    if host == "langchain":
         passages = [LangChainDocument(text, id=id_, metadata={"source": "minutes"}) for id_, text in PASSAGES.items()]
         found: Any = langchain_parts.ListRetriever(passages=passages)
         parts: dict[str, Any] = {"retriever": found, "llm": first, "long_context_llm": final}
         documents = [LangChainDocument(whole, id="minutes", metadata={"source": "minutes"})]
         return asked_in(host, mode, SelfRouteChain(**{**parts, "documents": documents, **fields}))
-    first, final = (llm(server, protocol, step, **options) for step in ("draft", "final"))
     nodes = [NodeWithScore(node=TextNode(id_=id_, text=text), score=0.9) for id_, text in PASSAGES.items()]
     found = llamaindex_parts.ListRetriever(nodes)
     parts = {"retriever": found, "llm": first, "long_context_llm": final, "streaming": mode in STREAMS}

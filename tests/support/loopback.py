@@ -1,4 +1,4 @@
-"""Loopback servers that speak the protocols of OpenAI, Anthropic and Gemini.
+"""Loopback servers that speak the protocols of OpenAI, Anthropic, Gemini, Ollama and Bedrock.
 
 The tests run the real client packages against a `LoopbackServer`: HTTP on a free port of 127.0.0.1, asyncio streams in
 one daemon thread. A function of the test chooses what to do with each request; the server keeps its own book of what
@@ -19,6 +19,7 @@ import re
 import socket
 import struct
 import threading
+import zlib
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -28,6 +29,7 @@ from typing import Any, Literal
 from urllib.parse import unquote, urlsplit
 
 Json = dict[str, Any]
+Wire = Literal["openai", "anthropic", "gemini", "ollama", "bedrock"]
 
 OK = 200
 A_MINUTE = 60.0  # that a held reply is held at most
@@ -47,7 +49,7 @@ class Request:
         headers: The HTTP headers, their names in lower case.
     """
 
-    protocol: Literal["openai", "anthropic", "gemini"]
+    protocol: Wire
     model: str
     prompt: str
     stream: bool
@@ -74,12 +76,17 @@ class Reply:
         drop_after: Abort the connection after so many pieces; 0: right after the headers. A client that does not
             stream gets no answer at all.
         hangs_up: Abort the connection before anything is sent, headers included.
-        hold_after: After so many pieces, fewer than there are, wait until the client leaves, a minute at most; 0: right
-            after the headers.
+        hold_after: After so many pieces, fewer than there are, wait until the client leaves; 0: right after the
+            headers.
+        hold_for: For how many seconds to wait so at most.
         error_after: Send an error event in place of all that follows so many pieces of a stream.
         call: The name of a function: the reply is a call of it, the text its arguments in JSON. Completions have none.
         finish: The protocol's word for how the reply ended; by default it ended by itself, or in a call.
         refusal: OpenAI's protocols only: the text of the field in which the model refuses.
+        thoughts: The text of thoughts, which the protocol tells apart from the reply. Completions have none.
+        commentary: OpenAI's responses only: the text of a message of this phase, before that of the final answer.
+        dress: Turns each event of a stream, each whole answer and each error answer into what is sent in its place, as
+            servers that speak a protocol of others have their own fields; of a whole answer only the first is sent.
     """
 
     text: str = ""
@@ -95,10 +102,18 @@ class Reply:
     drop_after: int | None = None
     hangs_up: bool = False
     hold_after: int | None = None
+    hold_for: float = A_MINUTE
     error_after: int | None = None
     call: str | None = None
     finish: str | None = None
     refusal: str = ""
+    thoughts: str = ""
+    commentary: str = ""
+    dress: Callable[[Entry, Json], Iterable[Json]] | None = None
+
+    def dressed(self, entry: Entry, made: Json) -> list[Json]:
+        """Return what is sent in place of this."""
+        return [*self.dress(entry, made)] if self.dress else [made]
 
     def cut(self) -> list[str]:
         """Return the pieces of the reply; an empty text has none."""
@@ -136,20 +151,38 @@ class Entry:
         return self.thinking_tokens + self.sent
 
 
-class _OpenAI:
-    """The words of the OpenAI protocol (chat completions)."""
+class _Events:
+    """What protocols have in common: a stream is one of events, and an error an object of that name."""
 
     newline = "\n"
-    end: str | None = "[DONE]"
+    end = b""
+    media = "text/event-stream"
+
+    @classmethod
+    def frame(cls, event: Json) -> bytes:
+        """Return an event of a stream as it is sent."""
+        head = f"event: {event['type']}{cls.newline}" if "type" in event else ""
+        return f"{head}data: {json.dumps(event)}{cls.newline}{cls.newline}".encode()
+
+    @classmethod
+    def failure(cls, reply: Reply) -> Json:
+        """Return the body of an error answer."""
+        return {"error": reply.error or cls.error(reply.status)}
+
+    @staticmethod
+    def error(status: int) -> Json:
+        return {"message": responses.get(status, "Error"), "type": "error", "param": None, "code": None}
+
+
+class _OpenAI(_Events):
+    """The words of the OpenAI protocol (chat completions)."""
+
+    end = b"data: [DONE]\n\n"
     kind, kind_of_chunk = "chat.completion", "chat.completion.chunk"
 
     @staticmethod
     def prompt(body: Json) -> str:
         return "\n".join(map(_text, _contents(body)))
-
-    @staticmethod
-    def error(status: int) -> Json:
-        return {"message": responses.get(status, "Error"), "type": "error", "param": None, "code": None}
 
     @classmethod
     def whole(cls, entry: Entry, reply: Reply) -> Json:
@@ -159,6 +192,8 @@ class _OpenAI:
             message = {"role": "assistant", "content": None, "tool_calls": calls}
             return cls._whole(entry, reply, message=message)
         message = {"role": "assistant", "content": None if reply.refusal else text}
+        if reply.thoughts:
+            message["reasoning_content"] = reply.thoughts
         return cls._whole(entry, reply, message={**message, "refusal": reply.refusal or None})
 
     @staticmethod
@@ -171,7 +206,9 @@ class _OpenAI:
             delta = {"role": "assistant", "tool_calls": [{"index": 0, **cls._call(reply.call, "")}]}
             return [cls._chunk(entry, delta=delta)]
         opening = cls._chunk(entry, delta={"role": "assistant", "content": ""})
-        return [opening, *(cls._chunk(entry, delta={"refusal": word}) for word in Reply(reply.refusal).cut())]
+        told = (("reasoning_content", reply.thoughts), ("refusal", reply.refusal))
+        words = [{field: word} for field, text in told for word in Reply(text).cut()]
+        return [opening, *(cls._chunk(entry, delta=delta) for delta in words)]
 
     @classmethod
     def piece(cls, entry: Entry, reply: Reply, text: str) -> Json:
@@ -204,15 +241,19 @@ class _OpenAI:
 
     @staticmethod
     def _answer(entry: Entry, kind: str, choices: list[Json], *, usage: bool) -> Json:
-        tokens = {
-            "prompt_tokens": entry.input_tokens,
-            "completion_tokens": entry.output_tokens,
-            "total_tokens": entry.input_tokens + entry.output_tokens,
-            "prompt_tokens_details": {"cached_tokens": entry.cached_tokens},
-            "completion_tokens_details": {"reasoning_tokens": entry.thinking_tokens},
-        }
         answer: Json = {"id": "chatcmpl-1", "object": kind, "created": 1, "model": entry.request.model}
-        return answer | {"choices": choices} | ({"usage": tokens} if usage else {})
+        return answer | {"choices": choices} | ({"usage": openai_usage(entry)} if usage else {})
+
+
+def openai_usage(entry: Entry) -> Json:
+    """Return what a request has cost so far, in the words of OpenAI's chat completions."""
+    return {
+        "prompt_tokens": entry.input_tokens,
+        "completion_tokens": entry.output_tokens,
+        "total_tokens": entry.input_tokens + entry.output_tokens,
+        "prompt_tokens_details": {"cached_tokens": entry.cached_tokens},
+        "completion_tokens_details": {"reasoning_tokens": entry.thinking_tokens},
+    }
 
 
 class _Completions(_OpenAI):
@@ -241,11 +282,10 @@ class _Completions(_OpenAI):
         return [cls._chunk(entry, text="", finish_reason=cls._finish(reply)), *cls._usage(entry, reply)]
 
 
-class _Gemini:
+class _Gemini(_Events):
     """The words of the Gemini protocol (generateContent)."""
 
     newline = "\r\n"
-    end: str | None = None
 
     @staticmethod
     def prompt(body: Json) -> str:
@@ -260,11 +300,18 @@ class _Gemini:
     @classmethod
     def whole(cls, entry: Entry, reply: Reply) -> Json:
         said = cls._last(reply) or "".join(reply.cut()) or (None if reply.finish else "")
-        return cls._answer(entry, reply, said, finishReason=reply.finish or "STOP")
+        answer = cls._answer(entry, reply, said, finishReason=reply.finish or "STOP")
+        if reply.thoughts and said is not None:
+            answer["candidates"][0]["content"]["parts"].insert(0, cls._thought(reply))
+        return answer
 
     @classmethod
-    def opening(cls, _entry: Entry, _reply: Reply) -> list[Json]:
-        return []
+    def opening(cls, entry: Entry, reply: Reply) -> list[Json]:
+        return [cls._answer(entry, reply, cls._thought(reply))] if reply.thoughts else []
+
+    @staticmethod
+    def _thought(reply: Reply) -> Json:
+        return {"text": reply.thoughts, "thought": True}
 
     @classmethod
     def piece(cls, entry: Entry, reply: Reply, text: str) -> Json:
@@ -297,27 +344,33 @@ class _Gemini:
         return answer | ({"usageMetadata": tokens} if reply.usage else {})
 
 
-class _Responses:
+class _Responses(_Events):
     """The words of OpenAI's newer protocol (responses), whose `finish` is the reason why a reply is incomplete."""
-
-    newline = "\n"
-    end: str | None = None
 
     @staticmethod
     def prompt(body: Json) -> str:
         asked = body.get("input", [])
         return asked if isinstance(asked, str) else "\n".join(_text(message.get("content")) for message in asked)
 
-    error = staticmethod(_OpenAI.error)
-
     @classmethod
     def whole(cls, entry: Entry, reply: Reply) -> Json:
-        return cls._response(entry, reply, [cls._item(reply)] if reply.refusal or reply.call or reply.cut() else [])
+        items = [cls._item(reply)] if reply.refusal or reply.call or reply.cut() else []
+        return cls._response(entry, reply, [*cls._before(reply), *items])
 
     @classmethod
     def opening(cls, entry: Entry, reply: Reply) -> list[Json]:
         response = cls._response(entry, reply, [], status="in_progress")
-        events = [{"type": "response.created", "response": response}]
+        events: list[Json] = [{"type": "response.created", "response": response}]
+        for place, item in enumerate(before := cls._before(reply)):
+            begun = {**item, "content": []} if "content" in item else item
+            events.append(cls._event("response.output_item.added", output_index=place, item=begun))
+            for part in item.get("content", ()):
+                delta = {"output_index": place, "item_id": item["id"], "content_index": 0, "delta": part["text"]}
+                events.append(cls._event("response.output_text.delta", logprobs=[], **delta))
+            events.append(cls._event("response.output_item.done", output_index=place, item=item))
+        if before and not reply.call:
+            item = {**cls._item(reply), "content": []}
+            events.append(cls._event("response.output_item.added", output_index=len(before), item=item))
         if reply.call:
             item = {**cls._item(reply), "arguments": ""}
             return [*events, cls._event("response.output_item.added", item=item)]
@@ -328,7 +381,8 @@ class _Responses:
     @classmethod
     def piece(cls, _entry: Entry, reply: Reply, text: str) -> Json:
         kind = "function_call_arguments" if reply.call else "output_text"
-        return cls._event(f"response.{kind}.delta", content_index=0, delta=text, logprobs=[])
+        place = 0 if reply.call else len(cls._before(reply))
+        return cls._event(f"response.{kind}.delta", output_index=place, content_index=0, delta=text, logprobs=[])
 
     @classmethod
     def closing(cls, entry: Entry, reply: Reply) -> list[Json]:
@@ -339,15 +393,26 @@ class _Responses:
     def _event(kind: str, **fields: Any) -> Json:
         return {"type": kind, "item_id": "msg_1", "output_index": 0, "sequence_number": 1, **fields}
 
-    @staticmethod
-    def _item(reply: Reply) -> Json:
+    @classmethod
+    def _before(cls, reply: Reply) -> list[Json]:
+        """Return what comes before the answer: reasoning, and commentary."""
+        thoughts = [{"type": "summary_text", "text": reply.thoughts}]
+        found: list[Json] = [{"type": "reasoning", "id": "rs_1", "summary": thoughts}] if reply.thoughts else []
+        return found + ([cls._message(reply.commentary, "commentary")] if reply.commentary else [])
+
+    @classmethod
+    def _item(cls, reply: Reply) -> Json:
         text = "".join(reply.cut())
         if reply.call:
             return {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": reply.call, "arguments": text}
-        part = {"type": "output_text", "text": text, "annotations": []}
-        if reply.refusal:
-            part = {"type": "refusal", "refusal": reply.refusal}
-        return {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [part]}
+        message = cls._message(text, "final_answer" if reply.commentary else None)
+        return {**message, "content": [{"type": "refusal", "refusal": reply.refusal}]} if reply.refusal else message
+
+    @staticmethod
+    def _message(text: str, phase: str | None) -> Json:
+        content = [{"type": "output_text", "text": text, "annotations": []}]
+        about = {"phase": phase, "id": f"msg_{phase}"} if phase else {"id": "msg_1"}
+        return {"type": "message", "role": "assistant", "status": "completed", "content": content, **about}
 
     @staticmethod
     def _response(entry: Entry, reply: Reply, output: list[Json], *, status: str | None = None) -> Json:
@@ -373,11 +438,8 @@ class _Responses:
         }
 
 
-class _Anthropic:
+class _Anthropic(_Events):
     """The words of Anthropic's protocol (messages), which has no calls and no refusals here."""
-
-    newline = "\n"
-    end: str | None = None
 
     @staticmethod
     def prompt(body: Json) -> str:
@@ -388,47 +450,189 @@ class _Anthropic:
         return {"type": "api_error", "message": responses.get(status, "Error")}
 
     @classmethod
+    def failure(cls, reply: Reply) -> Json:
+        return {"type": "error", **super().failure(reply)}
+
+    @classmethod
     def whole(cls, entry: Entry, reply: Reply) -> Json:
-        return cls._message(entry, [{"type": "text", "text": "".join(reply.cut())}], reply.finish or "end_turn")
+        thoughts = [cls._thinking(reply.thoughts)] if reply.thoughts else []
+        text = {"type": "text", "text": "".join(reply.cut())}
+        return cls._message(entry, [*thoughts, text], reply.finish or "end_turn")
 
     @classmethod
-    def opening(cls, entry: Entry, _reply: Reply) -> list[Json]:
+    def opening(cls, entry: Entry, reply: Reply) -> list[Json]:
+        events: list[Json] = [{"type": "message_start", "message": cls._message(entry, [], None)}]
+        if reply.thoughts:
+            signed = {"type": "signature_delta", "signature": "c2ln"}
+            events += [
+                {"type": "content_block_start", "index": 0, "content_block": cls._thinking("")},
+                cls._delta(0, {"type": "thinking_delta", "thinking": reply.thoughts}),
+                cls._delta(0, signed),
+                {"type": "content_block_stop", "index": 0},
+            ]
         block = {"type": "text", "text": ""}
-        return [
-            {"type": "message_start", "message": cls._message(entry, [], None)},
-            {"type": "content_block_start", "index": 0, "content_block": block},
-        ]
+        return [*events, {"type": "content_block_start", "index": bool(reply.thoughts) + 0, "content_block": block}]
 
     @classmethod
-    def piece(cls, _entry: Entry, _reply: Reply, text: str) -> Json:
-        return {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}}
+    def piece(cls, _entry: Entry, reply: Reply, text: str) -> Json:
+        return cls._delta(bool(reply.thoughts) + 0, {"type": "text_delta", "text": text})
 
     @classmethod
     def closing(cls, entry: Entry, reply: Reply) -> list[Json]:
         delta = {"stop_reason": reply.finish or "end_turn", "stop_sequence": None}
         return [
-            {"type": "content_block_stop", "index": 0},
-            {"type": "message_delta", "delta": delta, "usage": {"output_tokens": entry.output_tokens}},
+            {"type": "content_block_stop", "index": bool(reply.thoughts) + 0},
+            {"type": "message_delta", "delta": delta, "usage": cls._usage(entry)},
             {"type": "message_stop"},
         ]
 
     @staticmethod
-    def _message(entry: Entry, content: list[Json], ended: str | None) -> Json:
-        usage = {
+    def _thinking(text: str) -> Json:
+        return {"type": "thinking", "thinking": text, "signature": "c2ln" if text else ""}
+
+    @staticmethod
+    def _delta(place: int, delta: Json) -> Json:
+        return {"type": "content_block_delta", "index": place, "delta": delta}
+
+    @classmethod
+    def _message(cls, entry: Entry, content: list[Json], ended: str | None) -> Json:
+        about = {"id": "msg_1", "type": "message", "role": "assistant", "model": entry.request.model}
+        ending = {"stop_reason": ended, "stop_sequence": None, "usage": cls._usage(entry)}
+        return {**about, "content": content, **ending}
+
+    @staticmethod
+    def _usage(entry: Entry) -> Json:
+        return {
             "input_tokens": entry.input_tokens - entry.cached_tokens,
             "cache_read_input_tokens": entry.cached_tokens,
             "cache_creation_input_tokens": 0,
             "output_tokens": entry.output_tokens,
         }
-        about = {"id": "msg_1", "type": "message", "role": "assistant", "model": entry.request.model}
-        return {**about, "content": content, "stop_reason": ended, "stop_sequence": None, "usage": usage}
+
+
+class _Ollama(_Events):
+    """The words of Ollama's protocol (chat): a stream is one of lines."""
+
+    media = "application/x-ndjson"
+
+    prompt = staticmethod(_OpenAI.prompt)
+
+    @classmethod
+    def frame(cls, event: Json) -> bytes:
+        return json.dumps(event).encode() + b"\n"
+
+    @classmethod
+    def failure(cls, reply: Reply) -> Json:
+        return {"error": (reply.error or cls.error(reply.status))["message"]}
+
+    @classmethod
+    def whole(cls, entry: Entry, reply: Reply) -> Json:
+        return cls._end(entry, reply) | cls._message("".join(reply.cut()), reply.thoughts)
+
+    @classmethod
+    def opening(cls, entry: Entry, reply: Reply) -> list[Json]:
+        return [cls._answer(entry) | cls._message("", reply.thoughts)] if reply.thoughts else []
+
+    @classmethod
+    def piece(cls, entry: Entry, _reply: Reply, text: str) -> Json:
+        return cls._answer(entry) | cls._message(text)
+
+    @classmethod
+    def closing(cls, entry: Entry, reply: Reply) -> list[Json]:
+        return [cls._end(entry, reply) | cls._message("")]
+
+    @staticmethod
+    def _message(text: str, thoughts: str = "") -> Json:
+        thinking = {"thinking": thoughts} if thoughts else {}
+        return {"message": {"role": "assistant", "content": text, **thinking}}
+
+    @staticmethod
+    def _answer(entry: Entry) -> Json:
+        return {"model": entry.request.model, "created_at": "2026-01-01T00:00:00Z", "done": False}
+
+    @classmethod
+    def _end(cls, entry: Entry, reply: Reply) -> Json:
+        counts = {"prompt_eval_count": entry.input_tokens, "eval_count": entry.output_tokens} if reply.usage else {}
+        times = dict.fromkeys(("total_duration", "load_duration", "prompt_eval_duration", "eval_duration"), 1)
+        return {**cls._answer(entry), "done": True, "done_reason": reply.finish or "stop", **times, **counts}
+
+
+class _Converse(_Events):
+    """The words of Bedrock's protocol (converse): a stream is one of binary messages."""
+
+    media = "application/vnd.amazon.eventstream"
+
+    @staticmethod
+    def prompt(body: Json) -> str:
+        return "\n".join(map(_text, [body.get("system"), *_contents(body)]))
+
+    @classmethod
+    def frame(cls, event: Json) -> bytes:
+        ((name, content),) = event.items()
+        about = {":event-type": name, ":content-type": "application/json", ":message-type": "event"}
+        pairs = [(key.encode(), value.encode()) for key, value in about.items()]
+        headers = b"".join(
+            struct.pack(">B", len(key)) + key + struct.pack(">BH", 7, len(value)) + value for key, value in pairs
+        )
+        payload = json.dumps(content).encode()
+        head = struct.pack(">II", len(headers) + len(payload) + 16, len(headers))
+        message = head + struct.pack(">I", zlib.crc32(head)) + headers + payload
+        return message + struct.pack(">I", zlib.crc32(message))
+
+    @classmethod
+    def failure(cls, reply: Reply) -> Json:
+        error = reply.error or cls.error(reply.status)
+        return {"__type": error["type"], "message": error["message"]}
+
+    @classmethod
+    def whole(cls, entry: Entry, reply: Reply) -> Json:
+        thoughts = [{"reasoningContent": {"reasoningText": {"text": reply.thoughts, "signature": "c2ln"}}}]
+        content = [*(thoughts if reply.thoughts else []), {"text": "".join(reply.cut())}]
+        output = {"message": {"role": "assistant", "content": content if reply.thoughts or reply.cut() else []}}
+        return {"output": output, "stopReason": reply.finish or "end_turn", **cls._usage(entry)}
+
+    @classmethod
+    def opening(cls, _entry: Entry, reply: Reply) -> list[Json]:
+        thoughts = [
+            cls._delta(0, {"reasoningContent": {"text": reply.thoughts}}),
+            cls._delta(0, {"reasoningContent": {"signature": "c2ln"}}),
+            {"contentBlockStop": {"contentBlockIndex": 0}},
+        ]
+        return [{"messageStart": {"role": "assistant"}}, *(thoughts if reply.thoughts else [])]
+
+    @classmethod
+    def piece(cls, _entry: Entry, reply: Reply, text: str) -> Json:
+        return cls._delta(bool(reply.thoughts) + 0, {"text": text})
+
+    @classmethod
+    def closing(cls, entry: Entry, reply: Reply) -> list[Json]:
+        return [
+            {"contentBlockStop": {"contentBlockIndex": bool(reply.thoughts) + 0}},
+            {"messageStop": {"stopReason": reply.finish or "end_turn"}},
+            {"metadata": cls._usage(entry)},
+        ]
+
+    @staticmethod
+    def _delta(place: int, delta: Json) -> Json:
+        return {"contentBlockDelta": {"delta": delta, "contentBlockIndex": place}}
+
+    @staticmethod
+    def _usage(entry: Entry) -> Json:
+        usage = {
+            "inputTokens": entry.input_tokens - entry.cached_tokens,
+            "outputTokens": entry.output_tokens,
+            "totalTokens": entry.input_tokens + entry.output_tokens,
+            "cacheReadInputTokens": entry.cached_tokens,
+            "cacheWriteInputTokens": 0,
+        }
+        return {"usage": usage, "metrics": {"latencyMs": 1}}
 
 
 def _contents(body: Json) -> list[Any]:
     return [message.get("content") for message in body.get("messages", [])]
 
 
-_Protocol = type[_OpenAI] | type[_Gemini] | type[_Responses] | type[_Anthropic]
+_Protocol = type[_OpenAI | _Gemini | _Responses | _Anthropic | _Ollama | _Converse]
 
 
 def _text(content: str | list[Json] | None) -> str:
@@ -438,12 +642,16 @@ def _text(content: str | list[Json] | None) -> str:
     return content or ""
 
 
-_POSTS: dict[str, tuple[Literal["openai", "anthropic"], type[_OpenAI | _Responses | _Anthropic]]] = {
-    "POST /v1/chat/completions": ("openai", _OpenAI),
-    "POST /v1/completions": ("openai", _Completions),
-    "POST /v1/responses": ("openai", _Responses),
-    "POST /v1/messages": ("anthropic", _Anthropic),
-}
+_POSTS: tuple[tuple[str, Wire, _Protocol], ...] = (  # a call, which may name the model; and what is asked for
+    (r"/v1/chat/completions", "openai", _OpenAI),
+    (r"/v1/completions", "openai", _Completions),
+    (r"/v1/responses", "openai", _Responses),
+    (r"/openai/deployments/(?P<model>[^/]+)/chat/completions", "openai", _OpenAI),
+    (r"/v1/messages", "anthropic", _Anthropic),
+    (r"/v1beta/models/(?P<model>[^:]+):(?P<how>generateContent|streamGenerateContent)", "gemini", _Gemini),
+    (r"/api/chat", "ollama", _Ollama),
+    (r"/model/(?P<model>[^/]+)/(?P<how>converse|converse-stream)", "bedrock", _Converse),
+)
 
 
 class _Connection:
@@ -495,14 +703,12 @@ class _Connection:
         body = json.dumps(answer).encode()
         await self._send_head(status, f"Content-Type: application/json\r\nContent-Length: {len(body)}", body)
 
-    async def open_stream(self) -> None:
+    async def open_stream(self, media: str) -> None:
         """Send the headers of a stream of events."""
-        await self._send_head(OK, "Content-Type: text/event-stream\r\nTransfer-Encoding: chunked")
+        await self._send_head(OK, f"Content-Type: {media}\r\nTransfer-Encoding: chunked")
 
-    async def send_event(self, data: str, newline: str, name: str | None = None) -> None:
+    async def send_event(self, event: bytes) -> None:
         """Send one event of a stream."""
-        head = f"event: {name}{newline}" if name else ""
-        event = f"{head}data: {data}{newline}{newline}".encode()
         await self._send(b"%x\r\n%b\r\n" % (len(event), event))
 
     async def close_stream(self) -> None:
@@ -564,6 +770,11 @@ class LoopbackServer:
     @property
     def gemini_url(self) -> str:
         """The base URL for Gemini clients; it outlives a stop."""
+        return self.url
+
+    @property
+    def url(self) -> str:
+        """The address of the server, for all other clients; it outlives a stop."""
         return f"http://127.0.0.1:{self._port}"
 
     def start(self) -> LoopbackServer:
@@ -655,16 +866,15 @@ class LoopbackServer:
     async def _respond(self, connection: _Connection, call: str, headers: dict[str, str]) -> None:
         self.calls.append(call)
         body = await connection.read_body(headers)
-        if call in _POSTS:
-            name, protocol = _POSTS[call]
-            prompt, stream = protocol.prompt(body), bool(body.get("stream"))
-            request = Request(name, body.get("model", ""), prompt, stream, body, headers)
-            await self._generate(connection, request, protocol=protocol)
-        elif found := re.fullmatch(r"POST /v1beta/models/([^:]+):(generateContent|streamGenerateContent)", call):
-            prompt, stream = _Gemini.prompt(body), found[2] == "streamGenerateContent"
-            request = Request("gemini", found[1], prompt, stream, body, headers)
-            await self._generate(connection, request, protocol=_Gemini)
-        elif found := re.fullmatch(r"GET /v1beta/(models/[^:]+)", call):
+        for path, wire, protocol in _POSTS:
+            if found := re.fullmatch(f"POST {path}", call):
+                named = found.groupdict()
+                stream = "tream" in named["how"] if "how" in named else bool(body.get("stream"))
+                model = named.get("model") or body.get("model") or ""
+                request = Request(wire, model, protocol.prompt(body), stream, body, headers)
+                await self._generate(connection, request, protocol=protocol)
+                return
+        if found := re.fullmatch(r"GET /v1beta/(models/[^:]+)", call):
             limits = {"inputTokenLimit": 1_048_576, "outputTokenLimit": 65_536}
             await connection.send_json(OK, {"name": found[1], "version": "1", **limits})
         elif call == "POST /v1/embeddings" and self.embed:
@@ -695,7 +905,7 @@ class LoopbackServer:
                 send = _send_stream if request.stream else _send_whole
                 entry.done = await send(connection, entry, reply=reply, protocol=protocol)
             else:
-                await connection.send_json(reply.status, {"error": reply.error or protocol.error(reply.status)})
+                await connection.send_json(reply.status, reply.dressed(entry, protocol.failure(reply))[0])
                 entry.done = True
         except ConnectionError:
             entry.left = not self._stopped.is_set()
@@ -710,7 +920,7 @@ def _embeddings(body: Json, vectors: Iterable[Sequence[float]]) -> Json:
 
 
 async def _make_piece(connection: _Connection, entry: Entry, reply: Reply) -> None:
-    await connection.pause(A_MINUTE if entry.sent == reply.hold_after else reply.delay)
+    await connection.pause(reply.hold_for if entry.sent == reply.hold_after else reply.delay)
     entry.sent += 1
 
 
@@ -721,7 +931,7 @@ async def _send_whole(connection: _Connection, entry: Entry, *, reply: Reply, pr
     if reply.drop_after is not None:
         connection.abort()
         return False
-    await connection.send_json(OK, protocol.whole(entry, reply))
+    await connection.send_json(OK, reply.dressed(entry, protocol.whole(entry, reply))[0])
     return True
 
 
@@ -730,9 +940,10 @@ async def _send_stream(connection: _Connection, entry: Entry, *, reply: Reply, p
 
     async def send(*events: Json) -> None:
         for event in events:
-            await connection.send_event(json.dumps(event), protocol.newline, event.get("type"))
+            for one in reply.dressed(entry, event):
+                await connection.send_event(protocol.frame(one))
 
-    await connection.open_stream()
+    await connection.open_stream(protocol.media)
     if 0 not in {reply.drop_after, reply.hold_after}:
         await send(*protocol.opening(entry, reply))
     for piece in reply.cut()[: reply.drop_after][: reply.error_after]:
@@ -746,7 +957,7 @@ async def _send_stream(connection: _Connection, entry: Entry, *, reply: Reply, p
     else:
         await send(*protocol.closing(entry, reply))
         if protocol.end:
-            await connection.send_event(protocol.end, protocol.newline)
+            await connection.send_event(protocol.end)
     await connection.close_stream()
     return reply.error_after is None
 
