@@ -45,7 +45,7 @@ from selfroute.documents.access import StoredChunk, visible
 from selfroute.documents.chunks import headings_of, without_keys
 from selfroute.documents.stored import ScopedDocuments
 from selfroute.effects import Decided, ReadDocuments, Route
-from selfroute.hangup import LoopTurned, ahang_up
+from selfroute.hangup import LoopTurned, ahang_up, hang_up
 from selfroute.prompts import sendable
 from selfroute.stores.listing import Test
 from selfroute.usage.account import Tally
@@ -259,13 +259,17 @@ class LangChainHost(Host[Document]):
             yield self._text_of_reply(step, model.invoke(value, config, **options), counts)
             return
         counts.whole = False
-        messages = model.stream(value, config, **options)
+        messages: Any = model.stream(value, config, **options)
         try:
             for message in messages:
                 yield counts.add(message)
+        except GeneratorExit:
+            if hasattr(messages, "close"):
+                hang_up(messages)
+            raise
         finally:
             if hasattr(messages, "close"):
-                messages.close()  # hangs up
+                messages.close()
 
     @override
     async def aask(

@@ -30,7 +30,7 @@ from selfroute.calls.host import Host, Parts, Place, Prompt
 from selfroute.documents.chunks import headings_of
 from selfroute.documents.stored import ScopedDocuments
 from selfroute.effects import Decided, Route
-from selfroute.hangup import LoopTurned, ahang_up
+from selfroute.hangup import LoopTurned, ahang_up, hang_up
 from selfroute.prompts import sendable
 from selfroute.usage.account import Tally
 from selfroute.usage.addresses import account_of
@@ -180,7 +180,7 @@ class LlamaIndexHost(Host[NodeWithScore]):
                 for chunk in chunks:
                     yield counts.add_piece(chunk)
             except GeneratorExit:
-                models.hang_up(chunks)
+                hang_up(chunks)
                 raise
         else:
             yield counts.add(models.ask(llm, value))

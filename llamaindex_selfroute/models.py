@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import re
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Generator, Iterator
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
-from types import GeneratorType
 from typing import Any, TypeAlias
 
 from llama_index.core.callbacks.token_counting import get_tokens_from_response
@@ -39,7 +37,6 @@ _NO_USAGE = (
     "%s reported no token counts for a streamed reply, so they are estimated; use "
     'additional_kwargs={"stream_options": {"include_usage": True}} to have them reported'
 )
-_YOUNG = 1  # the oldest generation to collect; a full collection takes too long
 _logger = logging.getLogger(__name__)
 
 
@@ -63,40 +60,6 @@ async def aask_stream(llm: LLM, prompt: ModelInput) -> AsyncGenerator[LLMRespons
     if isinstance(prompt, str):
         return await llm.astream_complete(prompt, formatted=True)
     return await llm.astream_chat(prompt)
-
-
-def hang_up(pieces: Generator[Any, None, None]) -> None:
-    """Stop a sync stream and all generators that it holds.
-
-    LlamaIndex wraps the provider's own stream and does not close it. The request goes on until the garbage collector
-    finds the stream, which is often part of a cycle of references.
-
-    Streams within other objects are left to a garbage collection, which this function runs. A generator that the stream
-    merely has in a variable cannot be distinguished from one that it reads from, so it is closed as well.
-
-    Args:
-        pieces: The stream; it must be suspended.
-    """
-    held = _held_by(pieces)  # before closing: a closed generator refers to nothing
-    try:
-        pieces.close()
-    finally:
-        for generator in held:
-            with suppress(Exception):  # one that runs in another thread, or raises, must not keep the others open
-                generator.close()
-        gc.collect(_YOUNG)
-
-
-def _held_by(stream: Generator[Any, None, None]) -> list[GeneratorType[Any, None, None]]:
-    """Return the generators that a suspended generator holds, directly or through others."""
-    found: list[Any] = [stream]
-    for iterator in found:
-        frame = getattr(iterator, "gi_frame", None)  # in Python 3.10, the frame refers to what it loops over
-        fields = getattr(iterator, "__dict__", {}).values()
-        for thing in (*gc.get_referents(iterator, frame), *fields):
-            if isinstance(thing, Iterator) and not any(thing is known for known in found):
-                found.append(thing)
-    return [one for one in found[1:] if isinstance(one, GeneratorType)]
 
 
 class ResponseTally(Tally):

@@ -11,8 +11,7 @@ from contextlib import suppress
 
 import pytest
 
-from llamaindex_selfroute.models import hang_up
-from selfroute.hangup import LoopTurned, ahang_up, cancelled_once
+from selfroute.hangup import LoopTurned, ahang_up, cancelled_once, hang_up
 
 
 class Request:
