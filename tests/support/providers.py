@@ -438,7 +438,8 @@ FALLS_BACK = {  # LiteLLM has its own way with `error`
 }
 HALVED = {"window": "halved until it fits"}  # the error names no limit
 CUT = "cut by the server, which is said"
-IN_STREAMS = {f"verdict {mode}": "with its reasoning" for mode in STREAMS}
+SHOWN = "its reasoning is shown, and no decline behind it is seen"
+IN_STREAMS = {f"verdict {mode}": SHOWN for mode in STREAMS} | {f"hang-up {mode}": "read to its end" for mode in STREAMS}
 
 ROWS: list[Row] = [
     Row(OPENAI, *LANGCHAIN_OPENAI),
@@ -600,11 +601,11 @@ class Look:
             told = self.ask(*map(wire.reply, replies))
             route, answer, answerable, signal = told.verdict
             shown.append("".join(told.pieces) if self.mode in STREAMS else answer)
+            if "</think>" in shown[-1]:
+                return SHOWN
             if ((route, answerable, signal), len(self.server.book)) != (expected, len(replies)):
                 return f"{replies[0]}: {told.verdict}"
-        if shown == [ANSWER, ANSWER]:
-            return "clean"
-        return "with its reasoning" if all(one.endswith(ANSWER) for one in shown) else f"shown: {shown}"
+        return "clean" if shown == [ANSWER, ANSWER] else f"shown: {shown}"
 
     def hang_up(self) -> str:
         """Say whether the server sees the client leave."""
@@ -665,7 +666,7 @@ class Look:
         except Exception as error:  # noqa: BLE001 (whatever the client raises)
             whose = type(error).__module__.split(".")[0].replace("litellm", "LiteLLM")
             return f"{whose}'s `{type(error).__name__}`"
-        return f"{told.answer} ({told.finish_reason})"
+        return f"{told.answer.rpartition('</think>')[2].strip()} ({told.finish_reason})"
 
     def window(self) -> str:
         """Say what follows when the documents do not fit the window."""
