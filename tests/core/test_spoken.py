@@ -47,6 +47,12 @@ ANSWERS = [  # in which the marks are part of what is said
         "<answer>42</answer>",
         "Read:\n```\n<think>\n{r}\n</think>\n```\nand so on.",
     ),
+    *(
+        'Use `text.split("</think>")[-1]` to strip it.',
+        "It is <s>old</s>",
+        "The parts: assistant.\nAssistant final reviewer: Bo.",
+    ),
+    *('<claim>\n<reason code="7">\nWater.\n</reason>\n<sum>40</sum>\n</claim>', "if a<b"),
     *("  Ms Okafor ", "\n\nMs Okafor", "<|im_start|> begins a turn in ChatML, and <|im_end|> ends it, see [1]."[12:]),
 ]
 SENT = ["You answer briefly.", "Read this:\n\nThe <b>minutes</b>.\n\nWho chaired it?"]

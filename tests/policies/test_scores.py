@@ -187,6 +187,51 @@ def test_graded_gate_reads_numbers_as_models_write_them(reply: str) -> None:
         assert gate.resume() + gate.end() == "Paris"
 
 
+KEPT = [
+    "-5 degrees",
+    "$42 million",
+    "**Paris**",
+    '"Paris"',
+    "(a) first",
+    "<b>x</b>",
+    ".NET",
+    "12 %",
+    "1. Paris\n2. Rome",
+]
+
+
+@pytest.mark.parametrize("answer", KEPT)
+def test_graded_gate_keeps_the_answer_behind_its_numbers(answer: str) -> None:
+    for head in (
+        "85 90\n",
+        "Prospect: 85\nConfidence: 90\nAnswer: ",
+        "1. Prospect: 85\n2. Confidence: 90\n3. Answer: ",
+    ):
+        for pieces in ((head + answer,), tuple(head + answer)):
+            gate = GradedGate(doubt_below=50)
+            assert "".join(map(gate.feed, pieces)) + gate.end() == answer
+            assert gate.verdict is not None
+            assert (gate.verdict.prospect, gate.verdict.confidence) == (85, 90)
+
+
+def test_graded_gate_reads_shares_and_scales() -> None:
+    for head in (
+        "0.85 0.42\n",
+        "Prospect (0-100): 85\nConfidence (0-100): 42\n",
+        "P=85, C=42\n",
+        "85 42 \u2705\n",
+        "Answer: 85 42\n",
+    ):
+        gate = GradedGate(doubt_below=50)
+        gate.feed(f"{head}Ms Okafor")
+        assert gate.verdict == doubt(42, 85), head
+    gate = GradedGate(doubt_below=50, stop_below=20, numbers=1)
+    assert gate.feed("90\n1950. The passages do not state the month.") == "1950. The passages do not state the month."
+    gate = GradedGate(doubt_below=50)
+    gate.feed('{"prospect": 85, "confidence": 42}\nMs Okafor.')
+    assert (gate.end(), gate.verdict, gate.resume() + gate.end()) == ("", doubt(42, 85), "Ms Okafor.")
+
+
 HEADS = [
     "80 0\n",
     "80\n0\n",
