@@ -76,7 +76,7 @@ class MessageTally(Tally):
         reported = getattr(message, "usage_metadata", None)
         if reported and isinstance(reported, Mapping):
             counts = _counts(reported)
-            self.counts = self.counts + counts if self.counts and not counts.input_tokens else counts
+            self.counts = counts if self.counts is None else _with_more(self.counts, counts)
         content = getattr(message, "content", None)
         if type(content) is list and (self.phases or any("phase" in block for block in content)):
             return self._answer_in(content)
@@ -124,6 +124,18 @@ def _refusal_of(message: AIMessage) -> str:
     """Return the text of a refusal: OpenAI's clients keep it beside the content, or in a block of it."""
     blocks = message.content if isinstance(message.content, list) else []
     return "".join(map(refusal_in, [message.additional_kwargs, *blocks]))
+
+
+def _with_more(counts: StepUsage, later: StepUsage) -> StepUsage:
+    """Return the counts of a stream after a later piece: one that counts the prompt says all anew."""
+    if not later.input_tokens:
+        return counts + later
+    return replace(
+        later,
+        cached_tokens=max(counts.cached_tokens, later.cached_tokens),
+        cache_write_tokens=max(counts.cache_write_tokens, later.cache_write_tokens),
+        cache_write_1h_tokens=max(counts.cache_write_1h_tokens, later.cache_write_1h_tokens),
+    )
 
 
 def _counts(reported: Mapping[str, Any]) -> StepUsage:

@@ -91,7 +91,8 @@ class ResponseTally(Tally):
         self.text.append(text)
         self._note_ending(reply, text)
         output = _look(reply.raw, "output")
-        return _answer_in(output) if isinstance(output, list) and text else text
+        messages = isinstance(output, list) and any(_look(one, "type") == "message" for one in output)
+        return _answer_in(output) if messages and text else text
 
     def add_piece(self, chunk: LLMResponse) -> str:
         """Add a piece of a reply and return its text."""
@@ -222,11 +223,12 @@ def _counts(reply: LLMResponse) -> StepUsage | None:
         or _look(usage, "input_tokens_details", "cached_tokens")
         or _look(usage, "prompt_cache_hit_tokens")
     )
-    # Anthropic and Bedrock do not include these in the input tokens.
+    # Anthropic and Bedrock do not include these in the input tokens; LiteLLM does, under OpenAI's name.
     names = (f"cache_{kind}_input_tokens" for kind in ("read", "creation"))
     from_cache, to_cache = (as_count(_look(usage, name) or reported.get(name)) for name in names)
+    included = _look(usage, "prompt_tokens") is not None
     return StepUsage(
-        as_count(read) + from_cache + to_cache,
+        as_count(read) + (0 if included else from_cache + to_cache),
         written_of(read, written, _look(usage, "total_tokens")) + as_count(_look(gemini, "thoughts_token_count")),
         cached or from_cache or as_count(_look(gemini, "cached_content_token_count")),
         cache_write_tokens=to_cache or as_count(_look(usage, "prompt_tokens_details", "cache_write_tokens")),

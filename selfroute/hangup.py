@@ -25,7 +25,7 @@ def hang_up(pieces: Generator[Any, None, None]) -> None:
 
     LlamaIndex and some clients of LangChain wrap the provider's own stream and do not close it. The request goes on
     until the garbage collector finds the stream, which is often part of a cycle of references; if that runs while the
-    next request is begun, the client may wait for itself.
+    next request is begun, the client may deadlock.
 
     Streams within other objects are left to a garbage collection, which this function runs. A generator that the stream
     merely has in a variable cannot be distinguished from one that it reads from, so it is closed as well.

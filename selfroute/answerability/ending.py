@@ -45,6 +45,7 @@ _ELSEWHERE = (
     ("block_reason",),
     ("status",),
 )
+_FILTERED = "Azure has not provided the response due to a content filter"  # LangChain's own words
 # OpenAI's client raises these for structured replies that ended early.
 _ERRORS = {"LengthFinishReasonError": "length", "ContentFilterFinishReasonError": "content_filter"}
 _KEYS = ("finish_reason", "stop_reason", "done_reason", "stopReason")
@@ -171,15 +172,16 @@ def reason_in(report: Any) -> str | None:
 
 
 def reason_of(error: Exception) -> str | None:
-    """Return the word for how a reply ended, if an error only says that; None if it is any other error."""
+    """Return how a reply ended, if that is all that an error tells; None for any other error."""
     if word := _ERRORS.get(type(error).__name__):
         return word
-    filtered = isinstance(error, ValueError) and "content filter" in str(error).lower()
-    return "content_filter" if filtered or getattr(error, "code", None) == "content_filter" else None
+    told = type(error) is ValueError and str(error).startswith(_FILTERED)
+    of_provider = hasattr(error, "request") or hasattr(error, "status_code")
+    return "content_filter" if told or (of_provider and getattr(error, "code", None) == "content_filter") else None
 
 
 def was_refused(error: Exception) -> bool:
-    """Return whether an error means that the provider refused the prompt, for which it does not charge."""
+    """Return whether the provider refused the prompt itself, with an HTTP error, and so charges nothing."""
     return getattr(error, "status_code", None) is not None
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from selfroute.answerability.ending import ANSWERED, Kind, Verdict
@@ -40,7 +41,9 @@ _IN_BRACKETS = re.compile(
     rf"[\[(\u3010]\s*(?:\^?\w{{0,12}}\d[^\s\])\u3011]*|{_LABEL}[^\n\])\u3011]{{0,120}}|[\w-]+\.\w{{2,5}})\s*[\])\u3011]"
 )
 _MAY_BE_BRACKET = re.compile(r"[\[(\u3010][^\n\])\u3011]{0,120}\Z")
-_OWN = re.compile(rf"(?<![^\W\d_])[^\W\d_]+(?:[^\w\n]*\s)[^\n]*?[^\W\d_]|[{UNSPACED}]{{4}}|[^\W\d_\x00-\x7f]{{8}}")
+_OWN = re.compile(
+    rf"(?<![^\W\d_])[^\W\d_]+[^\w\n]{{0,40}}\s[^\n]{{0,100}}?[^\W\d_]|[{UNSPACED}]{{4}}|[^\W\d_\x00-\x7f]{{8}}"
+)
 _REASON = re.compile(r"\"(?:reason|explanation|note|comment)\w*\"\s*:\s*(\"(?:[^\"\\]|\\.)*\")")
 
 
@@ -108,8 +111,7 @@ class FinalGate(ReplyGate):
         """
         self._after += piece
         if self._gate.in_report:
-            found = _REASON.search(self._after) if final else None
-            return str(json.loads(found[1], strict=False)) if found else ""
+            return _reason_in(self._after) if final else ""
         text, self._after = self._after, ""
         at = 0
         while True:
@@ -157,6 +159,13 @@ class FinalGate(ReplyGate):
                 at = skipped.end()
             else:
                 return at, start
+
+
+def _reason_in(report: str) -> str:
+    """Return the reason that the rest of a report gives; empty if it gives none."""
+    with suppress(ValueError):
+        return str(json.loads(found[1], strict=False)) if (found := _REASON.search(report)) else ""
+    return ""
 
 
 def declines_anywhere(reply: str, refusal: str = "unanswerable") -> Verdict:

@@ -46,6 +46,7 @@ _WORD_CONTINUES = re.compile(r"[^\W_]|['\u2019-]\w")
 _FENCE = re.compile(r"[ \t]*[\w+#.-]{0,20}[ \t]*\r?(?P<end>\n|\Z)")
 _TAG = re.compile(r"[a-zA-Z][^<>]{0,80}(?P<end>>|\Z)")
 _LAST_LATIN = "\u024f"
+_OBJECT = re.compile(r"\{\s*[\"']")
 # In a JSON object, the key before the answer.
 _KEY = re.compile(r"(?:\A|\")(?:final_?)?(?:answer|response)\"\s*:", re.IGNORECASE)
 _COUNT = re.compile(r"\d(?P<ends>[.)\]]\s*)?")  # of an item of a list, or of a source
@@ -204,7 +205,7 @@ class Gate(ReplyGate):
     @property
     def in_report(self) -> bool:
         """Whether the refusal stands within a JSON object."""
-        return any("{" in skipped for skipped in self._skipped)
+        return _OBJECT.search("".join(self._skipped)) is not None
 
     def _release(self) -> str:
         return self.text if self.verdict is ANSWERED else ""

@@ -151,7 +151,7 @@ class GradedGate(ReplyGate):
         return self._passed(self._behind_numbers(text, final=True), kind)
 
     def resume(self) -> str:
-        """Take a reply in doubt for the answer, if it is one; return the text that may be shown now."""
+        """Accept the doubted reply as the answer, unless it declines after all; return what may be shown now."""
         self._doubt_below, self.verdict = 0, None
         held, self._held = "".join(self._held), []
         if self._gate.verdict is None:
@@ -162,12 +162,13 @@ class GradedGate(ReplyGate):
         """Judge the text after the numbers, which ends here if there is a kind; return what may be shown now."""
         text = self._unfenced(text, final=kind is not None)
         numbers = self._numbers.numbers
-        doubted = numbers and (text or kind) and self._gate.verdict is None and self._is_doubted(numbers)
-        if numbers and doubted and not self._may_end(numbers, text):
-            self.verdict = self._doubt(numbers)
-            self._held.append(text)
-            return ""
         self._behind.feed(text, self._numbers)
+        doubted = numbers and (text or kind) and self._gate.verdict is None and self._is_doubted(numbers)
+        behind = self._behind.verdict is not None or (self._behind.waits and not kind)
+        if numbers and doubted and not (self._may_end(numbers, text) or behind):
+            self.verdict = self._doubt(numbers)
+            self._held.append("".join([*self._waiting, text]))
+            return ""
         text = self._gate.read(text)
         if kind:
             self._behind.end(kind)

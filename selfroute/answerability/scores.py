@@ -184,12 +184,12 @@ def score_of(value: object) -> int | None:
 def scores_of(values: Sequence[object]) -> list[int | None]:
     """Return numbers as `score_of` does; if all are shares from 0 to 1, as percentages."""
     try:
-        numbers = [float(str(value)) for value in values]
+        numbers = [float(str(value)) for value in values if value is not None]
     except ValueError:
         return list(map(score_of, values))
     shares = all(0 <= number <= 1 for number in numbers) and any(number % 1 for number in numbers)
     if shares:
-        return [round(number * _HIGHEST) for number in numbers]
+        return [None if value is None else round(float(str(value)) * _HIGHEST) for value in values]
     return [score_of(float(value) if isinstance(value, str) else value) for value in values]
 
 

@@ -17,7 +17,7 @@ _SPECIAL = r"<[|\uff5c][^<>|\uff5c\s]{1,40}[|\uff5c]>"
 _FINAL = r"<\|channel\|>\s?final(?:[^<]|<\|constrain\|>){0,40}?<\|message\|>"
 _OPENS = rf"<{_KINDS}>|\[THINK\]|\u25c1think\u25b7|<\|(?:begin_of_)?(?:thought|think|thinking)\|>"
 _CLOSES = rf"(?:</{_KINDS}>|\[/THINK\]|\u25c1/think\u25b7|<\|(?:end_of_|/)(?:thought|think|thinking)\|>|<channel\|>)"
-# How a block of reasoning opens and closes, and whether it is the reply after all if it does not close.
+# How a block of reasoning opens and closes, and whether it counts as the reply if it never closes.
 _BLOCKS = tuple(
     (re.compile(opens), (re.compile(closes, re.MULTILINE), doubtful))
     for opens, closes, doubtful in (
@@ -82,7 +82,8 @@ _MAY_END = re.compile(
     rf"{_END}\s*(?:{_END}\s*(?:{_NEXT_ROLE}\s*)?)*(?:{_PART_OF_END}|(?<=>)[a-z]{{1,9}})?\Z|{_PART_OF_END}\Z"
 )
 _RUN = 300  # characters of the marks at the end of a reply
-_UNMISTAKABLE = re.compile(r"<[|\uff5c]?(?:im_end|eot_id|end|endoftext|return|end_of_turn|eos)\b", re.IGNORECASE)
+_UNMISTAKABLE_MARKS = ("<|im_end|>", "<|eot_id|>", "<|end|>", "<|endoftext|>", "<|return|>", "<end_of_turn>", "<eos>")
+_UNMISTAKABLE = re.compile("|".join(map(re.escape, _UNMISTAKABLE_MARKS)), re.IGNORECASE)
 # Any other mark after a space ends a reply only where a sentence has ended: "It is </s>" speaks of it.
 _AT_AN_EDGE = re.compile(r"(?:\A|[\n.!?\u2026\u3002\uff01\uff1f)\"\u201d*`])\s*\Z|\S\Z")
 # The end of reasoning that the prompt has opened stands alone: on a line of its own, or where a sentence ends.
@@ -158,7 +159,8 @@ class Spoken:
     def _alone(self, text: str) -> str | None:
         """Return the text after the end of reasoning that the prompt has opened; None if there is none."""
         seen = self._before + text
-        if _OPENED.search(seen):
+        opened, first = _OPENED.search(seen), _ALONE.search(seen)
+        if opened and not (first and first.start() < opened.start()):
             self._watching = False
             return None
         ends = [found.end() for found in _ALONE.finditer(seen) if seen.count("```", 0, found.start()) % 2 == 0]
@@ -168,7 +170,7 @@ class Spoken:
         """Return a text without the marks at its end, and keep those until it goes on."""
         self._text = ""
         tail = (_ENDS if final else _MAY_END).search(text, max(0, len(text) - _RUN))
-        if tail is None or not _is_end(tail[0], (self._before + text[: tail.start()])[-_LONGEST:]):
+        if tail is None or not _is_end(tail[0], (self._before + text[: tail.start()])[-_LONGEST:], final=final):
             return text
         self._text = "" if final else tail[0]
         return text[: tail.start()]
@@ -265,6 +267,8 @@ class _Echo:
         self._text += piece
         if self._texts is None:
             self._texts = [text for one in self._sent() if (text := one.strip())]
+            if not self._texts:
+                return self._text
         while self._texts:
             if not self._offset:
                 self._at = self._begun = _end_of_gap(self._text, self._at)
@@ -288,11 +292,13 @@ class _Echo:
         return rest
 
 
-def _is_end(tail: str, before: str) -> bool:
-    """Return whether marks end a reply, and are no part of its last sentence."""
+def _is_end(tail: str, before: str, *, final: bool) -> bool:
+    """Return whether marks end a reply, or may do so, and are no part of its last sentence."""
     if tail.startswith("</s>") and "<s>" in before:  # of HTML
         return False
-    return _AT_AN_EDGE.search(before) is not None or _UNMISTAKABLE.match(tail) is not None
+    if _AT_AN_EDGE.search(before) or _UNMISTAKABLE.match(tail):
+        return True
+    return not final and any(mark.startswith(tail.lower()) for mark in _UNMISTAKABLE_MARKS)
 
 
 def _end_of_gap(text: str, at: int) -> int:

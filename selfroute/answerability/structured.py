@@ -131,7 +131,13 @@ def _reports_in(value: Any, depth: int = 0) -> Iterator[Report]:
             yield from _reports_in(one, depth + 1)
     elif isinstance(value, Mapping) and not KEYS.isdisjoint(value := _folded(value)):
         answer = value.get("answer")
-        said = answer if isinstance(answer, str) else "" if answer is None else json.dumps(answer, ensure_ascii=False)
+        said = (
+            answer
+            if isinstance(answer, str)
+            else ""
+            if answer is None
+            else json.dumps(answer, ensure_ascii=False, default=str)
+        )
         said = ", ".join(answer) if isinstance(answer, list) and all(isinstance(one, str) for one in answer) else said
         # Without the key, the answer speaks for itself.
         answerable = _truth(value["answerable"]) if "answerable" in value else bool(said.strip()) or None

@@ -177,6 +177,7 @@ class Costs(Generic[Document]):
         except Exception as error:
             if not (prompt.is_known and tally.ends_with(error)):
                 raise
+            tally.error = error
         finally:
             self._open = None
             self._add_call(step, tally, prompt)

@@ -25,6 +25,7 @@ from selfroute.calls.options import start_of
 from selfroute.calls.reading import Reading
 from selfroute.calls.settings import Settings
 from selfroute.effects import NOTHING_MORE, Answer, Compare, Decide, Decided, ReadDocuments, Retrieve, Route, Start
+from selfroute.errors import NoReplyError
 from selfroute.flow import Flow, self_route
 from selfroute.usage.account import Account
 from selfroute.usage.counts import Entry, StepUsage
@@ -126,6 +127,12 @@ class Call(Generic[Document]):
     def ending(self) -> Ending:
         """How the latest reply ended; asked once all its pieces have come."""
         return self.costs.ending
+
+    def no_reply(self, step: Route) -> NoReplyError:
+        """Return the error that a step ended without a reply that can be judged, with what caused it."""
+        error = self.ending.error(step)
+        error.__cause__ = self.costs.tally.error if self.costs.tally else None
+        return error
 
     def gate(self, step: Route) -> Gate | FinalGate | GradedGate | LastGate:
         """Return a fresh gate for a reply of a step."""

@@ -186,8 +186,8 @@ async def _ajudged(effect: Generate, pieces: AsyncIterable[str], gate: AnyGate, 
 
 
 def _reply(effect: Generate, verdict: Verdict | None, text: str, call: Call[Any]) -> Reply:
-    if verdict is None or (verdict.signal == "phrase" and call.ending.kind == "refused"):  # it did not read
-        raise call.ending.error(effect.step)
+    if verdict is None or (verdict.signal == "phrase" and call.ending.kind == "refused"):
+        raise call.no_reply(effect.step)  # a filter's stock sentence says nothing of the passages
     return Reply(text, verdict)
 
 

@@ -462,10 +462,7 @@ ENGLISH = Language(
             "{name} ({name_never} (({given_out} | {found}) ({about} (-{pauses})*)?)? | {be} missing) {in} {the}*"
             " ({given}* {source} | {handed} {work} | {work} {handed})"
         ),
-        (
-            "-{no_name} (-{no_more})? (-{no_more})? : not (({mentioned} | given) (. | ,) | ({told} | {found}"
-            " | {given_out}) {where})"
-        ),
+        ("-{no_name} (-{no_more})? : not (({mentioned} | given) (. | ,) | ({told} | {found} | {given_out}) {where})"),
         "{name} {do_not} {adverb}* ({mention_law} | {offer}) ... {in} {the}* ({given}* {source} | {handed} {work})",
         "{the} .. {do_not} {adverb}* {mention}",
         "({the} | {lead}) .. {never} {soft} ({told} | {say} | {offer})",

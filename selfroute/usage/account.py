@@ -31,9 +31,10 @@ class Tally:
         left: Whether the caller was cancelled during the call.
         ended: How the reply ended, if that is known.
         report: The text that a report stands for; None if the reply is no report.
+        error: The error that told how the reply ended; None if none did.
     """
 
-    __slots__ = ("counts", "ended", "left", "report", "text", "whole")
+    __slots__ = ("counts", "ended", "error", "left", "report", "text", "whole")
 
     def __init__(self, *, whole: bool) -> None:
         self.text: list[str] = []
@@ -42,6 +43,7 @@ class Tally:
         self.left = False
         self.ended = DONE
         self.report: str | None = None
+        self.error: Exception | None = None
 
     def usage(self, prompt: Callable[[], str]) -> StepUsage | None:
         """Return the usage of the call; None if it failed before any text came, for which no provider charges.

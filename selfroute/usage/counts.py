@@ -26,7 +26,7 @@ def as_count(value: Any) -> int:
 
 
 def written_of(read: Any, written: Any, total: Any) -> int:
-    """Return the tokens of a reply; some servers count those of reasoning only in the total."""
+    """Return the tokens of a reply: the larger count, since some servers include reasoning only in the total."""
     counted, before = as_count(written), as_count(read)
     return max(counted, as_count(total) - before) if counted and before else counted
 

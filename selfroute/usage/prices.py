@@ -56,7 +56,7 @@ class PricedModel:
 
     def served(self, tier: Any) -> PricedModel:
         """Return the same model in the tier that a reply states."""
-        return replace(self, tier=tier) if isinstance(tier, str) and tier not in _STANDARD else self
+        return replace(self, tier=tier) if isinstance(tier, str) and tier.lower() not in _STANDARD else self
 
     def replied(self, answered: PricedModel) -> PricedModel:
         """Return the model that replied, as the reply states it: this one, a dated version of it, or a fallback."""

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from lanes import examples
 from scenarios import cut
 from selfroute.answerability import Gate, declines
-from selfroute.answerability.ending import DONE, Ending, reason_in, refusal_in
+from selfroute.answerability.ending import DONE, Ending, reason_in, reason_of, refusal_in, was_refused
 from selfroute.answerability.final import FinalGate
 from selfroute.answerability.graded import GradedGate
 from selfroute.answerability.last import LastGate
@@ -101,6 +101,20 @@ REPORTS: dict[str, tuple[Any, str | None, str]] = {
 def test_reason_in_and_refusal_in(name: str) -> None:
     report, reason, refusal = REPORTS[name]
     assert (reason_in(report), refusal_in(report)) == (reason, refusal)
+
+
+def test_errors_of_other_code_are_no_ending() -> None:
+    class ProviderError(Exception):
+        status_code, code = 400, "content_filter"
+
+    class UserError(Exception):
+        code = "content_filter"
+
+    azure = ValueError("Azure has not provided the response due to a content filter being triggered")
+    assert [reason_of(error) for error in (azure, ProviderError())] == ["content_filter"] * 2
+    assert [was_refused(error) for error in (azure, ProviderError())] == [False, True]
+    for error in (ValueError("content filter table is missing"), UserError(), RuntimeError("content_filter")):
+        assert reason_of(error) is None
 
 
 def judged(gate: Gate | FinalGate | LastGate, pieces: Any, kind: Any) -> tuple[str, Any]:
