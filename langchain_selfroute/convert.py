@@ -65,7 +65,10 @@ def text_of(message: Any) -> str:
         return content if type(content) is str else str(message.text) if content else ""
     if isinstance(message, str):
         return str(message)
-    msg = f"llm and long_context_llm must return a message or a string, not {type(message).__name__}"
+    msg = (
+        f"llm and long_context_llm must return a message or a string, not {type(message).__name__}: pass the model "
+        'itself, without with_structured_output; answerability="structured" has it fill in a report'
+    )
     raise ReplyError(msg)
 
 
