@@ -23,9 +23,13 @@ from selfroute.answerability.spoken import Opening, Sent
 from selfroute.answerability.structured import ReportReader
 
 _MANY = 10  # replies in a row
-# A first line behind which a refusal may stand, whatever it says.
-_SHORT = re.compile(r"\s*(?=[^\n]{0,40}\Z)(?:\W*\w+){0,2}\W*")
-_FIRST_LINE = re.compile(r"\s*(?=[^\n]{1,40}\n)(?:[^\w\n]*\w+){1,2}[^\w\n]*\n")
+# A first line that is numbers in words, which are not read: a refusal may stand behind it.
+_NAMES = """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
+    seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred none"""
+_NAMED = f"(?:{'|'.join(_NAMES.split())})"
+_BEGINNINGS = frozenset(name[:end] for name in _NAMES.split() for end in range(len(name) + 1))
+_FIRST_LINE = re.compile(rf"\s*(?:{_NAMED}\b[^\w\n]*){{1,5}}\n", re.IGNORECASE)
+_SHORT = re.compile(rf"\W*(?:{_NAMED}\b\W+){{0,5}}(?P<last>[A-Za-z]*)", re.IGNORECASE)
 _HIGHEST = 100
 _DIGITS = re.compile(r"\d{1,9}")
 _WORDS = re.compile(r"[^\W\d_]{2,}")
@@ -261,7 +265,7 @@ class GradedGate(ReplyGate):
 
 
 class _Behind:
-    """Looks for the refusal behind what stands where the numbers should: other numbers, or a short first line."""
+    """Looks for the refusal behind what stands where the numbers should: other numbers, or numbers in words."""
 
     __slots__ = ("_gate", "_line", "_refusal")
 
@@ -301,7 +305,7 @@ class _Behind:
             self._gate = self._gate if self._gate.verdict else None
 
     def _after_line(self, text: str, numbers: NumbersReader) -> str:
-        """Return the text behind a number or a short first line, and begin to judge it; empty while there is none."""
+        """Return the text behind a number, or numbers in words, and begin to judge it; empty if there is none."""
         if numbers.behind is not None:
             before, after = text[: numbers.behind], text[numbers.behind :]
             grades = (
@@ -313,6 +317,7 @@ class _Behind:
         line = (self._line or "") + text
         first = None if numbers.numbers else _FIRST_LINE.match(line)
         if first:
-            self._gate = Gate(self._refusal, phrases=False)
-        self._line = line if not (first or numbers.numbers) and _SHORT.fullmatch(line) else None
+            self._gate = Gate(self._refusal)
+        short = None if first or numbers.numbers else _SHORT.fullmatch(line)
+        self._line = line if short and short["last"].lower() in _BEGINNINGS else None
         return line[first.end() :] if first else ""
