@@ -85,7 +85,7 @@ _COUNTERPARTS = {
     **dict.fromkeys(("text_qa_template", "refine_template", "summary_template", "simple_template"), _PROMPT),
     **dict.fromkeys(("system_prompt", "query_wrapper_prompt"), _PROMPT),
     "output_cls": 'answerability="structured" has the model fill in a report of ours, whose answer is the text',
-    **dict.fromkeys(("response_mode", "chain_type"), "there is none, since each step is one call: leave it out"),
+    **dict.fromkeys(("response_mode", "chain_type"), "each step is one call: leave it out"),
     **dict.fromkeys(("service_context", "model"), "the models are llm= and long_context_llm="),
     **dict.fromkeys(("return_source_documents", "include_sources"), "every result has them: leave it out"),
     "use_async": "call aquery() or ainvoke(): leave it out",

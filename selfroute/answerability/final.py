@@ -16,9 +16,10 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from selfroute.answerability.echo import Sent
 from selfroute.answerability.ending import ANSWERED, Kind, Verdict
 from selfroute.answerability.gate import Gate, ReplyGate, declines
-from selfroute.answerability.spoken import Sent, said_in
+from selfroute.answerability.spoken import said_in
 from selfroute.languages.words import UNSPACED, Refusal, compile_refusal, fold, mark_of, word_pattern
 
 if TYPE_CHECKING:

@@ -30,8 +30,9 @@ import re
 from collections.abc import Generator
 from typing import TYPE_CHECKING
 
+from selfroute.answerability.echo import Sent
 from selfroute.answerability.ending import ANSWERED, EMPTY, Kind, Verdict
-from selfroute.answerability.spoken import Sent, Spoken
+from selfroute.answerability.spoken import Spoken
 from selfroute.languages.words import ATTRIBUTIVE, WordReader, compile_refusal
 
 if TYPE_CHECKING:

@@ -5,11 +5,11 @@ Such a reply is judged as any other that is not read whole documents: by its ope
 
 from __future__ import annotations
 
+from selfroute.answerability.echo import Sent
 from selfroute.answerability.ending import Kind
 from selfroute.answerability.final import FinalGate
 from selfroute.answerability.gate import Gate, ReplyGate
 from selfroute.answerability.graded import GradedGate
-from selfroute.answerability.spoken import Sent
 
 
 class LastGate(ReplyGate):

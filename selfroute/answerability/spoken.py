@@ -7,13 +7,10 @@ stand at the edges of a reply; a mark within a sentence is part of the answer. N
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
 
-Sent = Callable[[], Sequence[str]]
-"""Returns the texts of the messages that were sent."""
+from selfroute.answerability.echo import SPECIAL, Echo, Sent
 
 _KINDS = r"(?:seed:)?(?:think(?:ing)?|thoughts?|reason(?:ing)?|reflection|analysis|scratchpad)"
-_SPECIAL = r"<[|\uff5c][^<>|\uff5c\s]{1,40}[|\uff5c]>"
 _FINAL = r"<\|channel\|>\s?final(?:[^<]|<\|constrain\|>){0,40}?<\|message\|>"
 _OPENS = rf"<{_KINDS}>|\[THINK\]|\u25c1think\u25b7|<\|(?:begin_of_)?(?:thought|think|thinking)\|>"
 _CLOSES = rf"(?:</{_KINDS}>|\[/THINK\]|\u25c1/think\u25b7|<\|(?:end_of_|/)(?:thought|think|thinking)\|>|<channel\|>)"
@@ -29,7 +26,7 @@ _BLOCKS = tuple(
     )
 )
 _MARK = re.compile(
-    rf"{_FINAL}|(?!<\|channel\|>){_SPECIAL}|(?i:{_CLOSES}|</?s>|<(?:[be]os|pad|unk)>|<(?:start|end)_of_turn>|\[/?INST\])"
+    rf"{_FINAL}|(?!<\|channel\|>){SPECIAL}|(?i:{_CLOSES}|</?s>|<(?:[be]os|pad|unk)>|<(?:start|end)_of_turn>|\[/?INST\])"
     r"|#{2,3} ?(?:Response|Assistant):|assistantfinal|(?:assistant|model)(?:[ \t]*\r?\n\s*(?=\S)|(?=<\|))"
 )
 _OPENING_MARKS = (
@@ -67,14 +64,7 @@ _PART_OF_MARK = re.compile(
 )
 _LONGEST = 100  # characters of a mark
 _LONGEST_THOUGHT = 4_000  # characters of reasoning that only its words give away
-# What stands between messages that are given back: white space, marks, and who speaks; and what may become that.
-_BETWEEN = re.compile(
-    rf"(?:\s|{_SPECIAL}|(?i:</?s>|<[be]os>|<(?:start|end)_of_turn>|\[/?INST\]|<</?SYS>>)"
-    r"|(?i:human|user|system|ai|assistant|model)[ \t]*[:\n])*"
-)
-_ROLES = ("human", "user", "system", "ai", "assistant", "model")
-_PART_OF_ROLE = re.compile(rf"(?:<[^<>\s]{{0,40}}|\[/?[a-z]{{0,4}}|(?:{'|'.join(_ROLES)})[ \t]*)\Z")
-_END = rf"(?:{_SPECIAL}|(?i:</?s>|<eos>|<end_of_turn>|\[/INST\]))"
+_END = rf"(?:{SPECIAL}|(?i:</?s>|<eos>|<end_of_turn>|\[/INST\]))"
 _PART_OF_END = r"(?:<(?:[|\uff5c][^<>|\uff5c\s]{0,40}[|\uff5c]?|/?[A-Za-z_]{0,11})|\[/?[A-Z]{0,4})"
 _NEXT_ROLE = r"(?:user|human|assistant|model|system)"
 _ENDS = re.compile(rf"{_END}\s*(?:{_END}\s*(?:{_NEXT_ROLE}\s*)?)*\Z")
@@ -157,7 +147,7 @@ class Spoken:
         return text
 
     def _alone(self, text: str) -> str | None:
-        """Return the text after the end of reasoning that the prompt has opened; None if there is none."""
+        """Return the text after the end of reasoning that the prompt has opened; None if it has not ended."""
         seen = self._before + text
         opened, first = _OPENED.search(seen), _ALONE.search(seen)
         if opened and not (first and first.start() < opened.start()):
@@ -186,7 +176,7 @@ class Opening:
 
     def __init__(self, sent: Sent | None = None, *, took: bool = False) -> None:
         """Start before the first piece; `took` if something was taken off, so that no white space comes first."""
-        self._echo = _Echo(sent) if sent else None
+        self._echo = Echo(sent) if sent else None
         self._took = took
         self._space, self._text = "", ""  # the white space at the beginning, and what follows it
         self._block: _Block | None = None  # the reasoning that has begun
@@ -251,47 +241,6 @@ class Opening:
         return False
 
 
-class _Echo:
-    """Compares a reply with what was sent, which the model may give back word for word."""
-
-    __slots__ = ("_at", "_begun", "_offset", "_sent", "_text", "_texts", "found")
-
-    def __init__(self, sent: Sent) -> None:
-        self.found = False  # whether all of it was given back
-        self._sent, self._text, self._at = sent, "", 0  # the reply so far, and up to where it is what was sent
-        self._texts: list[str] | None = None  # the texts that are still to come
-        self._begun = self._offset = 0  # where the first of them begins in the reply; how much of it has come
-
-    def after(self, piece: str, *, final: bool) -> str | None:
-        """Take the next piece; return the reply so far without what was sent; None while that is uncertain."""
-        self._text += piece
-        if self._texts is None:
-            self._texts = [text for one in self._sent() if (text := one.strip())]
-            if not self._texts:
-                return self._text
-        while self._texts:
-            if not self._offset:
-                self._at = self._begun = _end_of_gap(self._text, self._at)
-            expected, come = self._texts[0], len(self._text) - self._at
-            if come <= 0:
-                return self._text if final else None
-            count = min(come, len(expected) - self._offset)
-            if not expected.startswith(self._text[self._at : self._at + count], self._offset):
-                if (after := _end_of_gap(self._text, self._begun)) > self._begun:  # the text begins like a role
-                    self._at, self._offset = after, 0
-                    continue
-                return None if not final and _may_be_role(self._text[self._begun :]) else self._text
-            self._at, self._offset = self._at + count, self._offset + count
-            if self._offset == len(expected):
-                self._texts.pop(0)
-                self._offset = 0
-        rest = self._text[_end_of_gap(self._text, self._at) :]
-        if not final and _may_be_role(rest):
-            return None
-        self.found = True
-        return rest
-
-
 def _is_end(tail: str, before: str, *, final: bool) -> bool:
     """Return whether marks end a reply, or may do so, and are no part of its last sentence."""
     if tail.startswith("</s>") and "<s>" in before:  # of HTML
@@ -299,17 +248,6 @@ def _is_end(tail: str, before: str, *, final: bool) -> bool:
     if _AT_AN_EDGE.search(before) or _UNMISTAKABLE.match(tail):
         return True
     return not final and any(mark.startswith(tail.lower()) for mark in _UNMISTAKABLE_MARKS)
-
-
-def _end_of_gap(text: str, at: int) -> int:
-    """Return where what stands between two messages ends."""
-    return _BETWEEN.match(text, at).end()  # type: ignore[union-attr]
-
-
-def _may_be_role(text: str) -> bool:
-    """Return whether a text may become what stands between two messages."""
-    lower = text[:_LONGEST].lower()
-    return any(role.startswith(lower) for role in _ROLES) or _PART_OF_ROLE.match(lower) is not None
 
 
 def _may_open(text: str) -> bool:

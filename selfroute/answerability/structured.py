@@ -12,7 +12,8 @@ from functools import cache
 from typing import Any, Literal, NamedTuple, Protocol
 
 from selfroute.answerability.ending import REPORTED, Ending
-from selfroute.answerability.scores import Numbers, scores_of
+from selfroute.answerability.number_lines import scores_of
+from selfroute.answerability.scores import Numbers
 
 Answerability = Literal["text", "graded", "structured"]
 
@@ -93,8 +94,8 @@ class Report(NamedTuple):
         answerable: Whether the question can be answered; None if the report does not say so, or not in a way that can
             be read.
         answer: The answer, or what the report says in place of one; may be empty.
-        prospect: From 0 to 100; None if there is none that can be read.
-        confidence: From 0 to 100; None if there is none that can be read.
+        prospect: From 0 to 100; None if no number can be read.
+        confidence: From 0 to 100; None if no number can be read.
     """
 
     answerable: bool | None
@@ -234,7 +235,7 @@ class ReportReader:
     def __init__(self, refusal: str) -> None:
         """Start before the first piece of a reply that was asked for numbers, and for `refusal` if it declines."""
         self._refusal, self._text = refusal, ""
-        self._begun = self._over = False  # whether the text is a report; whether it is none
+        self._begun = self._over = False  # whether the text is a report; whether it is something else
 
     def feed(self, piece: str) -> str:
         """Take the next piece; return the text that is certain not to be a report."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from string import Formatter
 from typing import Any
 
@@ -182,7 +183,7 @@ ONE_WAY = [  # of writing the same two numbers, and the text after them
 def test_graded_gate_reads_numbers_as_models_write_them(reply: str) -> None:
     for pieces in ((reply,), tuple(reply), cut(reply, [3, 7, 8, 20])):
         gate = GradedGate(doubt_below=50, stop_below=20)
-        shown = "".join(map(gate.feed, pieces)) + gate.end()
+        shown = shown_of(gate, pieces)
         assert (gate.verdict, shown) == (doubt(42, 80), "")
         assert gate.resume() + gate.end() == "Paris"
 
@@ -209,7 +210,7 @@ def test_graded_gate_keeps_the_answer_behind_its_numbers(answer: str) -> None:
     ):
         for pieces in ((head + answer,), tuple(head + answer)):
             gate = GradedGate(doubt_below=50)
-            assert "".join(map(gate.feed, pieces)) + gate.end() == answer
+            assert shown_of(gate, pieces) == answer
             assert gate.verdict is not None
             assert (gate.verdict.prospect, gate.verdict.confidence) == (85, 90)
 
@@ -263,7 +264,7 @@ def test_graded_gate_finds_the_refusal_behind_whatever_stands_there(head: str) -
         for numbers in (1, 2):
             for pieces in ((reply,), tuple(reply)):
                 gate = GradedGate(doubt_below=0, numbers=numbers)
-                shown = "".join(map(gate.feed, pieces)) + gate.end()
+                shown = shown_of(gate, pieces)
                 assert gate.verdict, reply
                 assert shown == ""
 
@@ -282,8 +283,13 @@ def test_graded_gate_reads_a_report_for_what_it_says() -> None:
     ):
         for pieces in ((reply,), tuple(reply)):
             gate = GradedGate(doubt_below=50)
-            shown = "".join(map(gate.feed, pieces)) + gate.end()
+            shown = shown_of(gate, pieces)
             assert (bool(gate.verdict), shown) == (answer is None, answer or ""), reply
+
+
+def shown_of(gate: GradedGate, pieces: Iterable[str]) -> str:
+    """What a gate shows of a reply."""
+    return "".join(map(gate.feed, pieces)) + gate.end()
 
 
 def sure(confidence: int | None, prospect: int | None = None) -> Verdict:
