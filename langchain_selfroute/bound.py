@@ -68,11 +68,11 @@ class ChainMethods:
         """
         from langchain_selfroute.tools import tools_of  # noqa: PLC0415 - tools take long to import
 
-        def calling(question: str, given: RunnableConfig) -> tuple[Any, RunnableConfig]:
+        def asked(given: RunnableConfig) -> tuple[Any, RunnableConfig]:
             chain, within = self._within(merge_configs(config, given))
-            return chain._calling(question, {}), unnamed(within)  # noqa: SLF001
+            return chain, unnamed(within)
 
-        return tools_of(calling, max_tokens=check_most(max_tokens))
+        return tools_of(asked, max_tokens=check_most(max_tokens))
 
     def warm_up(self, config: RunnableConfig | None = None) -> None:
         """Do once what would otherwise hold up the first question, for a tenth of a second; `check` does so, too.

@@ -25,7 +25,7 @@ from langchain_selfroute.bound import ChainMethods
 from langchain_selfroute.convert import Source
 from langchain_selfroute.host import ChainParts, LangChainHost, Manager
 from langchain_selfroute.models import certain_name_of, name_of
-from langchain_selfroute.runs import ChainCall, Make, awhole, entry_recorder, recorded_findings, whole
+from langchain_selfroute.runs import ChainCall, Running, awhole, entry_recorder, recorded_findings, whole
 from langchain_selfroute.schema import (
     ChainFields,
     SelfRouteInput,
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from selfroute.checking import Findings
 
 _logger = logging.getLogger(__name__)
+_NO_OPTIONS: Mapping[str, Any] = {}
 _options_of: Callable[[dict[str, Any]], tuple[Any, ...]] = itemgetter(*SETTINGS)
 
 
@@ -362,36 +363,45 @@ class SelfRouteChain(ChainMethods, RoutingOptions, RunnableSerializable[str | Ma
             memory=self._memory,
         )
 
-    def _calling(self, given: Any, kwargs: Mapping[str, Any]) -> Make:
-        """Return a function that makes one call, with the chain's configuration at that time.
+    def _call(
+        self,
+        given: Any,
+        manager: Manager,
+        config: RunnableConfig | None,
+        kwargs: Mapping[str, Any] = _NO_OPTIONS,
+        *,
+        streaming: bool = False,
+    ) -> ChainCall:
+        """Return the call that answers a question, with the chain's configuration at this time.
 
         Args:
             given: The input.
+            manager: Manages the callbacks of its run.
+            config: The config of the call.
             kwargs: Passed to the models.
+            streaming: Whether the answer comes in pieces.
         """
-
-        def make(*, manager: Manager, config: RunnableConfig | None, streaming: bool) -> ChainCall:
-            parts = self._parts()
-            host = LangChainHost(parts, given, manager=manager, config=config, kwargs=kwargs, streaming=streaming)
-            record = entry_recorder(manager.handlers)
-            return Call(host, parts.settings, memory=parts.memory, record=record)
-
-        return make
+        parts = self._parts()
+        host = LangChainHost(parts, given, manager=manager, config=config, kwargs=kwargs, streaming=streaming)
+        return Call(host, parts.settings, memory=parts.memory, record=entry_recorder(manager.handlers))
 
     @override
     def invoke(
         self, input: str | Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any
     ) -> SelfRouteOutput:
         """Answer a question; `kwargs` are passed to the models of both steps."""
-        return cast("SelfRouteOutput", runs.invoke(self.get_name(), input, config, self._calling(input, kwargs), whole))
+        with Running(self.get_name(), input, config) as run:
+            call = self._call(input, run.manager, run.config, kwargs)
+            return cast("SelfRouteOutput", run.end(run.perform(whole, call)))
 
     @override
     async def ainvoke(
         self, input: str | Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any
     ) -> SelfRouteOutput:
         """The async twin of `invoke`."""
-        make = self._calling(input, kwargs)
-        return cast("SelfRouteOutput", await runs.ainvoke(self.get_name(), input, config, make, awhole))
+        async with Running(self.get_name(), input, config) as run:
+            call = self._call(input, run.manager, run.config, kwargs)
+            return cast("SelfRouteOutput", await run.aend(await run.aperform(awhole(call))))
 
     @override
     def stream(
@@ -401,14 +411,16 @@ class SelfRouteChain(ChainMethods, RoutingOptions, RunnableSerializable[str | Ma
 
         With `answerability="structured"` the answer comes in one piece.
         """
-        return runs.stream(self, input, config, self._calling(input, kwargs), kwargs)
+        make = partial(self._call, input, config=config, kwargs=kwargs, streaming=True)
+        return runs.stream(self, input, config, make, kwargs)
 
     @override
     def astream(
         self, input: str | Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any
     ) -> AsyncIterator[SelfRouteOutput]:
         """The async twin of `stream`."""
-        return runs.astream(self, input, config, self._calling(input, kwargs), kwargs)
+        make = partial(self._call, input, config=config, kwargs=kwargs, streaming=True)
+        return runs.astream(self, input, config, make, kwargs)
 
     @override
     def warm_up(self, config: RunnableConfig | None = None) -> None:
@@ -418,7 +430,7 @@ class SelfRouteChain(ChainMethods, RoutingOptions, RunnableSerializable[str | Ma
         """
         get_callback_manager_for_config(ensure_config())  # LangChain loads its tracers
         manager = CallbackManagerForChainRun.get_noop_manager()
-        self._calling(prompts.CHECK_QUESTION, {})(manager=manager, config=config, streaming=False).warm_up()
+        self._call(prompts.CHECK_QUESTION, manager, config).warm_up()
 
     @override
     def check(
@@ -442,8 +454,9 @@ class SelfRouteChain(ChainMethods, RoutingOptions, RunnableSerializable[str | Ma
         """
         from selfroute import checking  # noqa: PLC0415 - only where it is used
 
-        make = self._calling(question, {})
-        return runs.invoke("check", question, config, make, checking.check, record=recorded_findings)
+        with Running("check", question, config) as run:
+            call = self._call(question, run.manager, run.config)
+            return run.end(run.perform(checking.check, call), recorded_findings)
 
     @override
     async def acheck(
@@ -452,5 +465,6 @@ class SelfRouteChain(ChainMethods, RoutingOptions, RunnableSerializable[str | Ma
         """The async twin of `check`."""
         from selfroute import checking  # noqa: PLC0415
 
-        make = self._calling(question, {})
-        return await runs.ainvoke("check", question, config, make, checking.acheck, record=recorded_findings)
+        async with Running("check", question, config) as run:
+            call = self._call(question, run.manager, run.config)
+            return await run.aend(await run.aperform(checking.acheck(call)), recorded_findings)

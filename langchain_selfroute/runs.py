@@ -19,6 +19,7 @@ from langchain_core.runnables.config import (
     set_config_context,
 )
 from langchain_core.runnables.utils import AddableDict
+from typing_extensions import Self
 
 from langchain_selfroute.convert import OUTPUT_KEYS
 from langchain_selfroute.ledger import SelfRouteLedger
@@ -34,10 +35,9 @@ if TYPE_CHECKING:
     from selfroute.checking import Findings
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Given = TypeVar("Given")
 Result = TypeVar("Result")
 ChainCall: TypeAlias = Call[Document]
-Make = Callable[..., ChainCall]
-"""Makes a call from `manager`, `config` and `streaming`, as in `LangChainHost`."""
 
 
 def recorded_inputs(given: Any) -> Any:
@@ -165,88 +165,97 @@ def entry_recorder(handlers: Sequence[BaseCallbackHandler]) -> Callable[[Entry],
     return record if ledgers else None
 
 
-def invoke(  # noqa: PLR0913 - what a run is made of
-    name: str,
-    given: Any,
-    config: RunnableConfig | None,
-    make: Make,
-    perform: Callable[[ChainCall], Result],
-    *,
-    record: Callable[[Any], dict[str, Any]] = recorded,
-) -> Result:
-    """Perform a call within a run, and return its result.
+class Running:
+    """A run of a chain in LangChain's traces, to be entered by `with` or `async with`; an error within ends it.
 
-    Args:
-        name: The name of the run, unless the config has one.
-        given: The input, as it is recorded.
-        config: The config of the call.
-        make: Makes the call.
-        perform: Performs it.
-        record: Returns the result as the run records it.
+    Attributes:
+        config: The config of the call, with what its context adds, but without the name and the id of this run.
+        manager: Manages its callbacks, once it is entered.
     """
-    config = ensure_config(config)
-    start = get_callback_manager_for_config(config).on_chain_start
-    manager = start(None, recorded_inputs(given), **_run_fields(name, config))
-    try:
-        call = make(manager=manager, config=config, streaming=False)
-        with set_config_context({**config, "callbacks": manager.get_child()}) as context:
-            result = context.run(perform, call)
-    except BaseException as error:
-        manager.on_chain_error(error)
-        raise
-    manager.on_chain_end(record(result))
-    return result
 
+    def __init__(self, name: str, given: Any, config: RunnableConfig | None) -> None:
+        """Prepare to start a run.
 
-async def ainvoke(  # noqa: PLR0913
-    name: str,
-    given: Any,
-    config: RunnableConfig | None,
-    make: Make,
-    perform: Callable[[ChainCall], Coroutine[Any, Any, Result]],
-    *,
-    record: Callable[[Any], dict[str, Any]] = recorded,
-) -> Result:
-    """The async twin of `invoke`."""
-    config = ensure_config(config)
-    start = get_async_callback_manager_for_config(config).on_chain_start
-    manager = await start(None, recorded_inputs(given), **_run_fields(name, config))
-    try:
-        call = make(manager=manager, config=config, streaming=False)
-        with set_config_context({**config, "callbacks": manager.get_child()}) as context:
-            result = await cancelled_once(context.run(asyncio.ensure_future, perform(call)))
-    except BaseException as error:
-        await manager.on_chain_error(error)
-        raise
-    await manager.on_chain_end(record(result))
-    return result
+        Args:
+            name: The name of the run, unless the config has one.
+            given: The input, as it is recorded.
+            config: The config of the call.
+        """
+        self.config, self._given, self._ended = ensure_config(config), given, False
+        name = self.config.pop("run_name", None) or name
+        self._fields: dict[str, Any] = {"name": name, "run_id": self.config.pop("run_id", None)}
+        self.manager: Any = None
 
+    def __enter__(self) -> Self:
+        start = get_callback_manager_for_config(self.config).on_chain_start
+        self.manager = start(None, recorded_inputs(self._given), **self._fields)
+        return self
 
-def _run_fields(name: str, config: RunnableConfig) -> dict[str, Any]:
-    """Remove the name and the id of the run from the config and return them."""
-    return {"name": config.pop("run_name", None) or name, "run_id": config.pop("run_id", None)}
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if error is not None and not self._ended:
+            self.manager.on_chain_error(error)
+
+    async def __aenter__(self) -> Self:
+        start = get_async_callback_manager_for_config(self.config).on_chain_start
+        self.manager = await start(None, recorded_inputs(self._given), **self._fields)
+        return self
+
+    async def __aexit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if error is not None and not self._ended:
+            await self.manager.on_chain_error(error)
+
+    @property
+    def _child(self) -> RunnableConfig:
+        return {**self.config, "callbacks": self.manager.get_child()}
+
+    def perform(self, function: Callable[[Given], Result], given: Given) -> Result:
+        """Call a function in whose context LangChain finds this run as the parent."""
+        with set_config_context(self._child) as context:
+            return context.run(function, given)
+
+    async def aperform(self, awaited: Coroutine[Any, Any, Result]) -> Result:
+        """The async twin of `perform`."""
+        with set_config_context(self._child) as context:
+            return await cancelled_once(context.run(asyncio.ensure_future, awaited))
+
+    def end(self, result: Result, record: Callable[[Any], dict[str, Any]] = recorded) -> Result:
+        """End the run and return its result.
+
+        Args:
+            result: The result.
+            record: Returns it as the run records it.
+        """
+        self._ended = True
+        self.manager.on_chain_end(record(result))
+        return result
+
+    async def aend(self, result: Result, record: Callable[[Any], dict[str, Any]] = recorded) -> Result:
+        """The async twin of `end`."""
+        self._ended = True
+        await self.manager.on_chain_end(record(result))
+        return result
 
 
 def stream(
-    runnable: Any, given: Any, config: RunnableConfig | None, make: Make, options: Mapping[str, Any]
+    chain: Any, given: Any, config: RunnableConfig | None, make: Callable[[Any], ChainCall], options: Mapping[str, Any]
 ) -> Generator[Any, None, None]:
     """Perform a call within a run, and yield its output in chunks; closing the stream stops the model.
 
     Args:
-        runnable: The chain, or its second step, which names the run.
+        chain: The chain, which names the run.
         given: The input, as it is recorded.
         config: The config of the call.
-        make: Makes the call.
+        make: Makes the call, within the run that this manager manages.
         options: The options of the models, for the record.
     """
     inner: list[Generator[AddableDict, None, None]] = []
 
     @_with_signature
     def transform(_: Iterator[Any], run_manager: CallbackManagerForChainRun, **kwargs: Any) -> Iterator[Any]:  # noqa: ARG001
-        inner.append(chunks_of(partial(make, manager=run_manager, config=config, streaming=True)))
+        inner.append(chunks_of(partial(make, run_manager)))
         return inner[0]
 
-    outer: Any = runnable._transform_stream_with_config(  # noqa: SLF001 - what every runnable streams with
+    outer: Any = chain._transform_stream_with_config(  # noqa: SLF001 - what every runnable streams with
         iter([recorded_inputs(given)]), transform, config, **options
     )
     try:
@@ -259,7 +268,7 @@ def stream(
 
 
 async def astream(
-    runnable: Any, given: Any, config: RunnableConfig | None, make: Make, options: Mapping[str, Any]
+    chain: Any, given: Any, config: RunnableConfig | None, make: Callable[[Any], ChainCall], options: Mapping[str, Any]
 ) -> AsyncGenerator[Any, None]:
     """The async twin of `stream`."""
     inner: list[AsyncGenerator[AddableDict, None]] = []
@@ -273,10 +282,10 @@ async def astream(
         run_manager: AsyncCallbackManagerForChainRun,
         **kwargs: Any,  # noqa: ARG001
     ) -> AsyncIterator[Any]:
-        inner.append(achunks_of(partial(make, manager=run_manager, config=config, streaming=True)))
+        inner.append(achunks_of(partial(make, run_manager)))
         return inner[0]
 
-    outer: Any = runnable._atransform_stream_with_config(once(), transform, config, **options)  # noqa: SLF001
+    outer: Any = chain._atransform_stream_with_config(once(), transform, config, **options)  # noqa: SLF001
     try:
         first = await cancelled_once(anext(outer))  # until then a model may not have begun to reply
         yield whole_chunk(first)

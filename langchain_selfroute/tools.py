@@ -4,48 +4,50 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pydantic
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, StructuredTool
 
-from langchain_selfroute import runs
+from langchain_selfroute.runs import Running
 from selfroute.agent_tools import TOOLS, ToolResult, failed
 from selfroute.lookup import Lookup, Queries
 
 Answer = tuple[str, dict[str, Any]]
-Calling = Callable[[str, RunnableConfig], tuple[runs.Make, RunnableConfig]]
+Asked = Callable[[RunnableConfig], tuple[Any, RunnableConfig]]
 
 
-def tools_of(calling: Calling, *, max_tokens: int) -> list[BaseTool]:
+def tools_of(asked: Asked, *, max_tokens: int) -> list[BaseTool]:
     """Return the tools `search`, `find` and `open`, with what they found as the artifact of their messages.
 
     Args:
-        calling: Takes a question and the config of a call. Returns what makes a call of the chain for it (its
-            retriever, its documents and its wall), and the config with what is bound to the chain.
+        asked: Takes the config of a call. Returns the chain that it asks (its retriever, its documents and its wall),
+            and the config with what is bound to that.
         max_tokens: How many tokens an answer has at most.
     """
     queries = Queries()
-    return [_tool(name, calling, queries, max_tokens) for name in TOOLS]
+    return [_tool(name, asked, queries, max_tokens) for name in TOOLS]
 
 
-def _tool(name: str, calling: Calling, queries: Queries, max_tokens: int) -> BaseTool:
+def _tool(name: str, asked: Asked, queries: Queries, max_tokens: int) -> BaseTool:
     """Return a tool that looks something up in a run of the chain, which tracers record."""
     tool = TOOLS[name]
 
-    def lookup(call: runs.ChainCall) -> Lookup[Any]:
-        return Lookup(lambda: call.host, max_tokens=max_tokens, queries=queries, passing=_interrupts())
+    def lookup(chain: Any, question: str, run: Running) -> Lookup[Any]:
+        host = chain._call(question, run.manager, run.config).host  # noqa: SLF001
+        return Lookup(lambda: host, max_tokens=max_tokens, queries=queries, passing=_interrupts())
 
     # LangChain passes a single argument by its position.
     def look(*values: Any, config: RunnableConfig, **named: Any) -> Answer:
         given = tool.given(values, named)
         question = given[tool.question]
         try:
-            make, config = calling(question, config)
-            result = runs.invoke(
-                name, question, config, make, lambda call: lookup(call).look(name, given), record=_recorded
-            )
+            chain, config = asked(config)
+            with Running(name, question, config) as run:
+                look_up = partial(lookup(chain, question, run).look, name)
+                result = run.end(run.perform(look_up, given), _recorded)
         except _interrupts():
             raise
         except Exception as error:  # noqa: BLE001 - a part that the config chooses may fail
@@ -56,10 +58,10 @@ def _tool(name: str, calling: Calling, queries: Queries, max_tokens: int) -> Bas
         given = tool.given(values, named)
         question = given[tool.question]
         try:
-            make, config = calling(question, config)
-            result = await runs.ainvoke(
-                name, question, config, make, lambda call: lookup(call).alook(name, given), record=_recorded
-            )
+            chain, config = asked(config)
+            async with Running(name, question, config) as run:
+                looking = lookup(chain, question, run).alook(name, given)
+                result = await run.aend(await run.aperform(looking), _recorded)
         except _interrupts():
             raise
         except Exception as error:  # noqa: BLE001

@@ -84,13 +84,12 @@ class ChainPipeline(Pipeline):
         chain = self._chain.model_copy(update=changes)
 
         def perform(given: Any, config: RunnableConfig, **kwargs: Any) -> tuple[Answer, dict[str, Any]]:
-            def make(*, manager: Any, config: RunnableConfig, streaming: bool) -> Call[Any]:
-                parts = chain._parts()  # noqa: SLF001
-                host = LangChainHost(parts, given, manager=manager, config=config, kwargs=kwargs, streaming=streaming)
+            with runs.Running(chain.get_name(), given, config) as run:
+                parts, manager = chain._parts(), run.manager  # noqa: SLF001
+                host = LangChainHost(parts, given, manager=manager, config=config, kwargs=kwargs, streaming=False)
                 record = runs.entry_recorder(manager.handlers)
-                return Call(wrap(host), parts.settings, memory=parts.memory, record=record)
-
-            return runs.invoke(chain.get_name(), given, config, make, _answered, record=_recorded)
+                call = Call(wrap(host), parts.settings, memory=parts.memory, record=record)
+                return run.end(run.perform(_answered, call), _recorded)
 
         answered = _within(self._bound, RunnableLambda(perform)).invoke(given)
         return cast("Answer", answered[0])
