@@ -182,7 +182,7 @@ class Running:
             config: The config of the call.
         """
         self.config, self._given, self._ended = ensure_config(config), given, False
-        name = self.config.pop("run_name", None) or name
+        name = self.config.pop("run_name", "") or name
         self._fields: dict[str, Any] = {"name": name, "run_id": self.config.pop("run_id", None)}
         self.manager: Any = None
 

@@ -71,7 +71,7 @@ class ReadDocuments:
 
 @dataclass(frozen=True, slots=True)
 class Generate:
-    """Ask the model of one step to answer from a context. Result: a `Reply`, as soon as its verdict is certain.
+    """Ask the model of one step to answer from a context. Result: a `Judged`, as soon as its verdict is certain.
 
     Attributes:
         step: The step.
@@ -124,8 +124,8 @@ Effect = Retrieve | Compare | ReadDocuments | Generate | Decide
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
-    """The part of a model's reply that was read when its verdict became certain.
+class Judged:
+    """What was read of a model's reply when its verdict became certain.
 
     Attributes:
         text: The text that may be shown: none of a draft that declines, nor the refusal itself.

@@ -20,8 +20,8 @@ from selfroute.effects import (
     Decided,
     Effect,
     Generate,
+    Judged,
     ReadDocuments,
-    Reply,
     Retrieve,
     Route,
 )
@@ -61,7 +61,7 @@ def self_route(  # noqa: C901, PLR0912 - one loop, read as a whole
         ladder = ("long_context",)
     route: Route = "rag"
     context, announced, skipped = passages, False, False
-    reply = Reply("", NO_PASSAGES if ladder[0] == "rag" else STARTED)
+    reply = Judged("", NO_PASSAGES if ladder[0] == "rag" else STARTED)
     decision = reply.verdict
     for at, step in enumerate(ladder):
         if step == "rag":
@@ -76,7 +76,7 @@ def self_route(  # noqa: C901, PLR0912 - one loop, read as a whole
             decided: Decided = yield Decide(step, decision, reply.verdict, since=route, context=found or ())
             decision, announced = decided.decision, True
             if not decided.granted:
-                reply = Reply("", reply.verdict)
+                reply = Judged("", reply.verdict)
                 break
             found = found or (yield ReadDocuments(passages))
             if found is None:
@@ -101,7 +101,7 @@ def self_route(  # noqa: C901, PLR0912 - one loop, read as a whole
 
 def _ask(
     step: Route, passages: Sequence[Any], context: Sequence[Any], rung: int = 0, *, ends: bool = True
-) -> Generator[Effect, Any, tuple[Reply, Sequence[Any]] | None]:
+) -> Generator[Effect, Any, tuple[Judged, Sequence[Any]] | None]:
     """Ask the model of a step, with less to read each time that it refuses the prompt as too long.
 
     Args:

@@ -64,6 +64,7 @@ class FinalGate(ReplyGate):
     """
 
     __slots__ = ("_after", "_gate", "_limit", "_refusal", "_word")
+    shows_declines = True
 
     def __init__(self, refusal: str = "unanswerable", *, sent: Sent | None = None) -> None:
         """Prepare for one reply of a model that was asked to write `refusal` if it cannot answer."""

@@ -57,10 +57,12 @@ class ReplyGate:
     """What all gates share: they judge what a reply says to the user, as it arrives, and hold back what they must.
 
     Attributes:
+        shows_declines: Whether a reply that declines is shown, but for the refusal itself.
         verdict: The verdict; None while it is not certain.
     """
 
     __slots__ = ("_spoken", "verdict")
+    shows_declines = False
 
     def __init__(self, sent: Sent | None = None) -> None:
         """Prepare for one reply.
@@ -84,6 +86,10 @@ class ReplyGate:
                 verdict.
         """
         return self._take(self._spoken.end(held=self.verdict is None)) + self.finish(kind)
+
+    def resume(self) -> str:
+        """Take a reply in doubt for the answer; return what may be shown now. Only graded replies are in doubt."""
+        return ""
 
     def _take(self, text: str) -> str:
         if self._spoken.anew:  # what was held back is reasoning

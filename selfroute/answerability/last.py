@@ -28,6 +28,7 @@ class LastGate(ReplyGate):
     """
 
     __slots__ = ("_final", "_gate", "_refusal")
+    shows_declines = True
 
     def __init__(self, gate: Gate | GradedGate, refusal: str = "unanswerable", *, sent: Sent | None = None) -> None:
         """Prepare for one reply.
@@ -63,7 +64,7 @@ class LastGate(ReplyGate):
     def resume(self) -> str:
         """Take a reply in doubt for the answer, if it is one; return the text that may be shown now."""
         self.verdict = None
-        return self._judged(self._gate.resume() if isinstance(self._gate, GradedGate) else "")
+        return self._judged(self._gate.resume())
 
     def _judged(self, text: str) -> str:
         """Adopt the verdict of the gate; if it is that the reply declines, return its own words."""

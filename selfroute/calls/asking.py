@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from selfroute.calls.settings import Settings
     from selfroute.documents.cache import Size
     from selfroute.effects import Answer, Generate, Route
+    from selfroute.errors import NoReplyError
     from selfroute.usage.account import Account, Tally
 
 Document = TypeVar("Document")
@@ -138,15 +139,20 @@ class Costs(Generic[Document]):
         """The latest reply, as it was received so far."""
         return "".join(self.tally.text) if self.tally else ""
 
-    @property
     def sent(self) -> Sequence[str]:
-        """The texts of the messages of the latest prompt."""
+        """Return the texts of the messages of the latest prompt."""
         return self._prompt.texts if self._prompt and self._prompt.is_known else ()
 
     @property
     def ending(self) -> Ending:
-        """How the latest reply ended."""
+        """How the latest reply ended; asked once all its pieces have come."""
         return self.tally.ending() if self.tally else DONE
+
+    def no_reply(self, step: Route) -> NoReplyError:
+        """Return the error that a step ended without a reply that can be judged, with what caused it."""
+        error = self.ending.error(step)
+        error.__cause__ = self.tally.error if self.tally else None
+        return error
 
     @property
     def size(self) -> PromptSize:

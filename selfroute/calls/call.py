@@ -12,19 +12,27 @@ from operator import is_
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from selfroute.answerability import declines, declines_anywhere
-from selfroute.answerability.ending import Ending
-from selfroute.answerability.final import FinalGate
-from selfroute.answerability.gate import Gate
-from selfroute.answerability.graded import GradedGate
-from selfroute.answerability.last import LastGate
 from selfroute.calls.asking import Costs, ModelCalls
 from selfroute.calls.fitting import Fitting
 from selfroute.calls.host import Host, check_question
 from selfroute.calls.memory import Memory
 from selfroute.calls.options import start_of
 from selfroute.calls.reading import Reading
+from selfroute.calls.reply import Reply, gate_of
 from selfroute.calls.settings import Settings
-from selfroute.effects import NOTHING_MORE, Answer, Compare, Decide, Decided, ReadDocuments, Retrieve, Route, Start
+from selfroute.effects import (
+    NOTHING_MORE,
+    Answer,
+    Compare,
+    Decide,
+    Decided,
+    Effect,
+    Generate,
+    ReadDocuments,
+    Retrieve,
+    Route,
+    Start,
+)
 from selfroute.errors import NoReplyError
 from selfroute.flow import Flow, self_route
 from selfroute.usage.account import Account
@@ -32,6 +40,7 @@ from selfroute.usage.counts import Entry, StepUsage
 from selfroute.usage.prices import cost_of
 
 if TYPE_CHECKING:
+    from selfroute.answerability.gate import ReplyGate
     from selfroute.calls.escalation import Escalation
 
 Document = TypeVar("Document")
@@ -57,8 +66,6 @@ class Call(Generic[Document]):
         fitting: What fits the windows of its models.
         costs: What its calls of models cost.
         start: The step that it started with.
-        generate: Asks a step's model, and yields its reply in pieces; closing them stops the model.
-        agenerate: Does so asynchronously.
     """
 
     def __init__(
@@ -84,8 +91,7 @@ class Call(Generic[Document]):
         self.costs = Costs(
             host, settings, reading=self.reading, fitting=self.fitting, memory=memory, account=self.account
         )
-        model_calls = ModelCalls(host, settings, fitting=self.fitting, costs=self.costs)
-        self.generate, self.agenerate = model_calls.ask, model_calls.aask
+        self._models = ModelCalls(host, settings, fitting=self.fitting, costs=self.costs)
         self._memory = memory
         self._in_doubt = False  # whether the latest step that was left was
         self._new: Sequence[Document] = ()  # documents that were compared with what was sent, and hold more
@@ -123,45 +129,23 @@ class Call(Generic[Document]):
         """What the latest prompt held."""
         return self.fitting.context
 
-    @property
-    def ending(self) -> Ending:
-        """How the latest reply ended; asked once all its pieces have come."""
-        return self.costs.ending
+    def ask(self, effect: Generate) -> Reply:
+        """Return the reply of a step's model, which is asked once the first piece is read."""
+        return Reply(effect.step, self._models.ask(effect), self._gate(effect.step), self.costs)
 
-    def no_reply(self, step: Route) -> NoReplyError:
-        """Return the error that a step ended without a reply that can be judged, with what caused it."""
-        error = self.ending.error(step)
-        error.__cause__ = self.costs.tally.error if self.costs.tally else None
-        return error
+    def aask(self, effect: Generate) -> Reply:
+        """The async twin of `ask`."""
+        return Reply(effect.step, self._models.aask(effect), self._gate(effect.step), self.costs)
 
-    def gate(self, step: Route) -> Gate | FinalGate | GradedGate | LastGate:
-        """Return a fresh gate for a reply of a step."""
-        own_words = self.settings.not_found is None  # of a decline are shown; else it is known before any text
-        if step == "long_context":
-            if own_words:
-                return FinalGate(self.refusal, sent=self._sent)
-            return Gate(self.refusal, last=True, sent=self._sent)
-        gate, last = self._gate(step), step == "sections" and self.settings.max_documents == 0
-        return LastGate(gate, self.refusal, sent=self._sent) if last and own_words else gate
+    def _gate(self, step: Route) -> ReplyGate:
+        sent, ungraded = self.costs.sent, self._memory.ungraded
+        return gate_of(step, self.settings, rung=self.fitting.rung, sent=sent, ungraded=ungraded)
 
-    def _gate(self, step: Route) -> Gate | GradedGate:
-        bounds = self.settings.bounds
-        if bounds is None:
-            return Gate(self.refusal, sent=self._sent)
-        ungraded = None if self.settings.structured else self._memory.ungraded
-        doubt, stop, numbers = bounds.doubt_below, bounds.stop_below, 2
-        if step == "sections":
-            doubt, stop, numbers = bounds.sections_below[: self.fitting.rung + 1][-1], bounds.sections_stop, 1
-        return GradedGate(
-            self.refusal, doubt_below=doubt, stop_below=stop, numbers=numbers, ungraded=ungraded, sent=self._sent
-        )
-
-    def _sent(self) -> Sequence[str]:
-        return self.costs.sent
-
-    def is_too_long(self, error: Exception) -> bool:
-        """Return whether an error means that the prompt was too long for the model's window."""
-        return self.host.too_long(error) is not None
+    def may_read_less(self, effect: Effect, error: Exception) -> bool:
+        """Return whether an error means that the prompt was too long for the model's window, so that less may fit."""
+        if isinstance(error, NoReplyError):  # that reply was paid for
+            return False
+        return isinstance(effect, Generate) and self.host.too_long(error) is not None
 
     def retrieve(self, _: Retrieve) -> Sequence[Document] | None:
         """Return the passages that the draft reads, best first; None if nothing leads to anything to read."""
@@ -293,8 +277,8 @@ class Call(Generic[Document]):
     def ended(self, answer: Answer, text: str) -> Answer:
         """Return the answer with its whole text, judged as a whole."""
         if self.settings.not_found is not None:  # the opening was judged
-            return replace(answer, text=text, finish_reason=self.ending.reason)
-        return answer.ended(text, finish_reason=self.ending.reason, refusal=self.refusal)
+            return replace(answer, text=text, finish_reason=self.costs.ending.reason)
+        return answer.ended(text, finish_reason=self.costs.ending.reason, refusal=self.refusal)
 
     async def aended(self, answer: Answer, text: str) -> Answer:
         """The async twin of `ended`: a long reply would block the event loop."""

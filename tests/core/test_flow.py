@@ -26,8 +26,8 @@ from selfroute.effects import (
     Decide,
     Decided,
     Generate,
+    Judged,
     ReadDocuments,
-    Reply,
     Retrieve,
     Route,
 )
@@ -65,10 +65,10 @@ CLIMB: tuple[Route, ...] = ("rag", "sections", "sections", "long_context")
 
 
 def test_flow_reads_and_proposes_before_it_asks() -> None:
-    draft, first, second = Reply("", SENTINEL), Reply("", UNSURE), Reply("", SENTINEL)
+    draft, first, second = Judged("", SENTINEL), Judged("", UNSURE), Judged("", SENTINEL)
     more, whole = Decided("sections", SENTINEL), Decided("long_context", SENTINEL)
     effects, answer = played(
-        self_route("Who?", CLIMB), P, draft, S, more, first, T, more, second, whole, D, Reply("Ms", ANSWERED)
+        self_route("Who?", CLIMB), P, draft, S, more, first, T, more, second, whole, D, Judged("Ms", ANSWERED)
     )
     assert effects == [
         Retrieve("Who?"),
@@ -89,37 +89,37 @@ def test_flow_reads_and_proposes_before_it_asks() -> None:
 ENDS: dict[str, tuple[tuple[Route, ...], tuple[Any, ...], list[Any], Answer]] = {
     "the draft answers": (
         ("rag", "long_context"),
-        (P, Reply("Ms", ANSWERED), None),
+        (P, Judged("Ms", ANSWERED), None),
         [Retrieve("Who?"), Generate("rag", P), Decide("rag", ANSWERED, ANSWERED, final=True)],
         Answer("Ms", "rag", True, ANSWERED, P, P),
     ),
     "no step answers": (
         ("rag", "long_context"),
-        (P, Reply("", SENTINEL), Decided("long_context", SENTINEL), D, Reply("", SENTINEL)),
+        (P, Judged("", SENTINEL), Decided("long_context", SENTINEL), D, Judged("", SENTINEL)),
         [Decide("long_context", SENTINEL, SENTINEL), ReadDocuments(P), Generate("long_context", D)],
         Answer("unanswerable", "long_context", False, SENTINEL, P, D),
     ),
     "nothing is retrieved": (
         ("rag", "long_context"),
-        ([], Decided("long_context", NO_PASSAGES), D, Reply("Ms", ANSWERED)),
+        ([], Decided("long_context", NO_PASSAGES), D, Judged("Ms", ANSWERED)),
         [Decide("long_context", NO_PASSAGES, NO_PASSAGES), ReadDocuments([]), Generate("long_context", D)],
         Answer("Ms", "long_context", True, NO_PASSAGES, [], D),
     ),
     "there is nowhere to go to": (
         ("rag",),
-        (P, Reply("", SENTINEL), None),
+        (P, Judged("", SENTINEL), None),
         [Decide("rag", SENTINEL, SENTINEL, final=True)],
         Answer("unanswerable", "rag", False, SENTINEL, P, P),
     ),
     "a doubt has nowhere to go to": (
         ("rag",),
-        (P, Reply("", UNSURE), None, Reply("Ms", ANSWERED)),
+        (P, Judged("", UNSURE), None, Judged("Ms", ANSWERED)),
         [Decide("rag", UNSURE, UNSURE, final=True), Generate("rag", P, resumed=True)],
         Answer("Ms", "rag", True, UNSURE, P, P),
     ),
     "a doubt is left as the sections are skipped": (
         ("rag", "sections"),
-        (P, Reply("", UNSURE), None, None, Reply("Ms", ANSWERED)),
+        (P, Judged("", UNSURE), None, None, Judged("Ms", ANSWERED)),
         [
             ReadDocuments(P, step="sections"),
             Decide("rag", LEFT, UNSURE, final=True),
@@ -129,7 +129,16 @@ ENDS: dict[str, tuple[tuple[Route, ...], tuple[Any, ...], list[Any], Answer]] = 
     ),
     "a doubt about sections is the last word": (
         ("rag", "sections", "sections"),
-        (P, Reply("", SENTINEL), S, Decided("sections", SENTINEL), Reply("", UNSURE), (), None, Reply("Ms", ANSWERED)),
+        (
+            P,
+            Judged("", SENTINEL),
+            S,
+            Decided("sections", SENTINEL),
+            Judged("", UNSURE),
+            (),
+            None,
+            Judged("Ms", ANSWERED),
+        ),
         [
             ReadDocuments(P, step="sections", rung=1),
             Decide("sections", replace(SENTINEL, ruling=NOTHING_MORE), UNSURE, since="sections", final=True),
@@ -139,7 +148,7 @@ ENDS: dict[str, tuple[tuple[Route, ...], tuple[Any, ...], list[Any], Answer]] = 
     ),
     "documents hold nothing new": (
         ("rag", "long_context"),
-        (P, Reply("", SENTINEL), Decided("long_context", SENTINEL), None, None),
+        (P, Judged("", SENTINEL), Decided("long_context", SENTINEL), None, None),
         [
             ReadDocuments(P),
             Decide("rag", replace(SENTINEL, ruling=NOTHING_MORE), SENTINEL, final=True),
@@ -148,31 +157,31 @@ ENDS: dict[str, tuple[tuple[Route, ...], tuple[Any, ...], list[Any], Answer]] = 
     ),
     "sections are hopeless": (
         CLIMB,
-        (P, Reply("", SENTINEL), S, Decided("sections", SENTINEL), Reply("", STOPPED)),
+        (P, Judged("", SENTINEL), S, Decided("sections", SENTINEL), Judged("", STOPPED)),
         [Decide("sections", SENTINEL, SENTINEL, context=S), Generate("sections", S)],
         Answer("unanswerable", "sections", False, SENTINEL, P, S),
     ),
     "a doubt stays as sections are refused": (
         CLIMB,
-        (P, Reply("", UNSURE), S, Decided("rag", UNSURE, granted=False), Reply("Ms", ANSWERED)),
+        (P, Judged("", UNSURE), S, Decided("rag", UNSURE, granted=False), Judged("Ms", ANSWERED)),
         [Decide("sections", UNSURE, UNSURE, context=S), Generate("rag", P, resumed=True)],
         Answer("Ms", "rag", True, UNSURE, P, P),
     ),
     "a decline is stopped": (
         CLIMB,
-        (P, Reply("", STOPPED), None),
+        (P, Judged("", STOPPED), None),
         [Decide("rag", STOPPED, STOPPED, final=True)],
         Answer("unanswerable", "rag", False, STOPPED, P, P),
     ),
     "sections settle it": (
         CLIMB,
-        (P, Reply("", UNSURE), S, Decided("sections", UNSURE), Reply("Ms", ANSWERED)),
+        (P, Judged("", UNSURE), S, Decided("sections", UNSURE), Judged("Ms", ANSWERED)),
         [Decide("sections", UNSURE, UNSURE, context=S), Generate("sections", S)],
         Answer("Ms", "sections", True, UNSURE, P, S),
     ),
     "there are no documents": (
         CLIMB,
-        (P, Reply("", SENTINEL), (), (), Decided("long_context", SENTINEL), ()),
+        (P, Judged("", SENTINEL), (), (), Decided("long_context", SENTINEL), ()),
         [ReadDocuments(P, step="sections", rung=1), Decide("long_context", SENTINEL, SENTINEL), ReadDocuments(P)],
         Answer("unanswerable", "long_context", False, SENTINEL, P, ()),
     ),
@@ -223,7 +232,7 @@ def climbed(ladder: Sequence[Route], passages: list[str], data: st.DataObject) -
             result = Decided(effect.route if granted else effect.since, effect.decision, granted=granted)
         else:
             assert isinstance(effect, Generate)
-            result = Reply("x", ANSWERED if effect.resumed else data.draw(st.sampled_from(VERDICTS)))
+            result = Judged("x", ANSWERED if effect.resumed else data.draw(st.sampled_from(VERDICTS)))
         done.append((effect, result))
     return done, effect
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from selfroute.answerability import Verdict
 from selfroute.calls.drivers import advance
 from selfroute.calls.settings import DOUBT_BELOW, STOP_BELOW
-from selfroute.effects import Answer, Decide, Decided, Generate, ReadDocuments, Reply, Retrieve, Route
+from selfroute.effects import Answer, Decide, Decided, Generate, Judged, ReadDocuments, Retrieve, Route
 from selfroute.flow import self_route
 from selfroute_workbench.evaluation.looks import TRIED, Look, Strategy
 
@@ -102,5 +102,5 @@ def climb(ladder: tuple[Route, ...], signals: tuple[Signal | None, ...]) -> tupl
             at = effect.context[0]
             if not effect.resumed:
                 asked.append(at)
-            result = Reply("an answer", _VERDICTS["answered" if effect.resumed else signals[at] or "declined"])
+            result = Judged("an answer", _VERDICTS["answered" if effect.resumed else signals[at] or "declined"])
     return tuple(asked)
