@@ -77,11 +77,13 @@ class Generate:
         step: The step.
         context: The passages, sections or documents.
         resumed: Whether to continue the reply in doubt, which is still open: there is nothing better to come.
+        rung: How many steps of the same name came before; each may have its own bounds.
     """
 
     step: Route
     context: Sequence[Any]
     resumed: bool = False
+    rung: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,7 +117,7 @@ def _ask(
     retries = MOST_RETRIES
     while True:
         try:
-            return (yield Generate(step, context)), context
+            return (yield Generate(step, context, rung=rung)), context
         except Exception as too_long:  # noqa: PERF203 - the drivers throw in no other error
             less: Sequence[Any] = (yield ReadDocuments(passages, too_long, step, rung)) if retries else ()
             if not less and ends:

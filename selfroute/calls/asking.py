@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from selfroute.calls.fitting import Fitting
     from selfroute.calls.host import Host, Prompt
     from selfroute.calls.memory import Memory
-    from selfroute.calls.reading import Reading
+    from selfroute.calls.sending import Sending
     from selfroute.calls.settings import Settings
     from selfroute.documents.cache import Size
     from selfroute.effects import Answer, Generate, Route
@@ -40,22 +40,17 @@ class ModelCalls(Generic[Document]):
     """Asks the models of one question."""
 
     def __init__(
-        self,
-        host: Host[Document],
-        settings: Settings,
-        *,
-        fitting: Fitting[Document],
-        costs: Costs[Document],
+        self, host: Host[Document], settings: Settings, sending: Sending[Document], costs: Costs[Document]
     ) -> None:
         """Start with no model asked.
 
         Args:
             host: Asks a model.
             settings: The options of the chain or engine.
-            fitting: Fills in the prompts.
+            sending: Fills in the prompts.
             costs: Counts the calls.
         """
-        self._host, self._settings, self._fitting, self._costs = host, settings, fitting, costs
+        self._host, self._settings, self._sending, self._costs = host, settings, sending, costs
 
     def ask(self, effect: Generate) -> Generator[str, None, None]:
         """Yield a reply in pieces; the model is asked for the first one. Closing the generator stops the model."""
@@ -84,8 +79,8 @@ class ModelCalls(Generic[Document]):
                     yield piece
 
     def _begin(self, effect: Generate) -> tuple[Prompt, Tally]:
-        self._fitting.note_sent(effect.step, effect.context)
-        prompt = self._fitting.prompt(effect.step, effect.context)
+        self._sending.note_sent(effect.step, effect.context)
+        prompt = self._sending.prompt(effect.step, effect.context)
         return prompt, self._host.tally(whole=self._settings.structured or not self._host.streaming)
 
     def _cache(self, step: Route) -> ProviderCache | None:
@@ -100,7 +95,7 @@ class ModelCalls(Generic[Document]):
         step, host = effect.step, self._host
         if cache is None:
             return None
-        prefix = self._fitting.prompt(step, effect.context).prefix(host.question)
+        prefix = self._sending.prompt(step, effect.context).prefix(host.question)
         if prefix is None or not cache.keeps(prefix.characters):
             return None
         model = host.name_of(step)
@@ -114,18 +109,12 @@ class Costs(Generic[Document]):
         tally: The latest reply and its counts; None if no model was asked.
     """
 
-    def __init__(  # noqa: PLR0913 - what one question is made of
-        self,
-        host: Host[Document],
-        settings: Settings,
-        *,
-        reading: Reading[Document],
-        fitting: Fitting[Document],
-        memory: Memory,
-        account: Account,
+    def __init__(
+        self, host: Host[Document], settings: Settings, fitting: Fitting[Document], memory: Memory, account: Account
     ) -> None:
         """Start with no call of a model."""
-        self._host, self._settings, self._reading, self._fitting = host, settings, reading, fitting
+        self._host, self._settings, self._fitting = host, settings, fitting
+        self._reading, self._sending = fitting.reading, fitting.sending
         self._estimate, self._account = memory.estimate, account
         self.tally: Tally | None = None
         self._answered_by = _NO_MODEL  # the model that replied last
@@ -247,7 +236,7 @@ class Costs(Generic[Document]):
 
     def tokens_with(self, passages: Sequence[Document]) -> int:
         """Estimate the tokens of a prompt like the latest one, with other passages; no less than they have."""
-        before, after = self._reading.length(self._fitting.context), self._reading.length(passages)
+        before, after = self._reading.length(self._sending.context), self._reading.length(passages)
         size = self.size
         context = max(size.context * after / before, after) if before else after  # with what formats the passages
         least = self._fitting.tokens(passages, self._fitting.count("sections"))
@@ -278,7 +267,7 @@ class Costs(Generic[Document]):
                 priced=self._answered_by if self._host.one_model else model,
             )
             return
-        read, context = reading.documents, self._fitting.context
+        read, context = reading.documents, self._sending.context
         whole = len(read) == len(context) and all(map(is_, read, context))
         sizes = reading.known_sizes() if whole else None
         usage = self._estimate.read(account.usage, sizes, prompt=self.size, model=model)

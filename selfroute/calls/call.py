@@ -5,32 +5,27 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property
-from operator import is_
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from selfroute.answerability import declines, declines_anywhere
 from selfroute.calls.asking import Costs, ModelCalls
+from selfroute.calls.deciding import LONG, Deciding
 from selfroute.calls.fitting import Fitting
 from selfroute.calls.host import Host, check_question
 from selfroute.calls.memory import Memory
 from selfroute.calls.options import start_of
 from selfroute.calls.reading import Reading
 from selfroute.calls.reply import Reply, gate_of
+from selfroute.calls.sending import Sending
 from selfroute.calls.settings import Settings
 from selfroute.effects import (
-    NOTHING_MORE,
     Answer,
     Compare,
-    Decide,
-    Decided,
     Effect,
     Generate,
     ReadDocuments,
     Retrieve,
-    Route,
     Start,
 )
 from selfroute.errors import NoReplyError
@@ -41,7 +36,6 @@ from selfroute.usage.prices import cost_of
 
 if TYPE_CHECKING:
     from selfroute.answerability.gate import ReplyGate
-    from selfroute.calls.escalation import Escalation
 
 Document = TypeVar("Document")
 _NOTHING_FOUND = (
@@ -49,7 +43,6 @@ _NOTHING_FOUND = (
     "check() says what it finds"
 )
 _logger = logging.getLogger(__name__)
-_LONG = 50_000  # characters; citing from fewer takes some milliseconds
 _LONG_REPLY = 2_000  # characters; judging fewer does
 _REPLY = "The report does not say. It covers 2024."
 
@@ -63,9 +56,11 @@ class Call(Generic[Document]):
         refusal: The word that declines.
         account: The record of the question.
         reading: Its passages and documents.
+        sending: Its prompts.
         fitting: What fits the windows of its models.
         costs: What its calls of models cost.
         start: The step that it started with.
+        deciding: Whether it goes on.
     """
 
     def __init__(
@@ -87,14 +82,12 @@ class Call(Generic[Document]):
         self.host, self.settings, self.refusal = host, settings, settings.refusal
         self.account = Account(record)
         self.reading = Reading(host, settings, self.account)
-        self.fitting = Fitting(host, settings, self.reading, memory)
-        self.costs = Costs(
-            host, settings, reading=self.reading, fitting=self.fitting, memory=memory, account=self.account
-        )
-        self._models = ModelCalls(host, settings, fitting=self.fitting, costs=self.costs)
+        self.sending = Sending(host, self.reading)
+        self.fitting = Fitting(host, settings, self.reading, self.sending, memory)
+        self.costs = Costs(host, settings, self.fitting, memory, self.account)
+        self._models = ModelCalls(host, settings, self.sending, self.costs)
+        self.deciding = Deciding(host, settings, fitting=self.fitting, costs=self.costs, account=self.account)
         self._memory = memory
-        self._in_doubt = False  # whether the latest step that was left was
-        self._new: Sequence[Document] = ()  # documents that were compared with what was sent, and hold more
         self.start: Start = "rag"
 
     def flow(self) -> Flow:
@@ -127,19 +120,18 @@ class Call(Generic[Document]):
     @property
     def context(self) -> Sequence[Document]:
         """What the latest prompt held."""
-        return self.fitting.context
+        return self.sending.context
 
     def ask(self, effect: Generate) -> Reply:
         """Return the reply of a step's model, which is asked once the first piece is read."""
-        return Reply(effect.step, self._models.ask(effect), self._gate(effect.step), self.costs)
+        return Reply(effect.step, self._models.ask(effect), self._gate(effect), self.costs)
 
     def aask(self, effect: Generate) -> Reply:
         """The async twin of `ask`."""
-        return Reply(effect.step, self._models.aask(effect), self._gate(effect.step), self.costs)
+        return Reply(effect.step, self._models.aask(effect), self._gate(effect), self.costs)
 
-    def _gate(self, step: Route) -> ReplyGate:
-        sent, ungraded = self.costs.sent, self._memory.ungraded
-        return gate_of(step, self.settings, rung=self.fitting.rung, sent=sent, ungraded=ungraded)
+    def _gate(self, effect: Generate) -> ReplyGate:
+        return gate_of(effect, self.settings, sent=self.costs.sent, ungraded=self._memory.ungraded)
 
     def may_read_less(self, effect: Effect, error: Exception) -> bool:
         """Return whether an error means that the prompt was too long for the model's window, so that less may fit."""
@@ -188,7 +180,7 @@ class Call(Generic[Document]):
                 self.reading.read()
             fitted = self.fitting.fit(effect)
             read.extend(fitted)
-        return None if self._repeats(effect, fitted) else fitted
+        return None if self.deciding.repeats(effect, fitted) else fitted
 
     async def aread_documents(self, effect: ReadDocuments) -> Sequence[Document] | None:
         """The async twin of `read_documents`."""
@@ -200,79 +192,18 @@ class Call(Generic[Document]):
                 await self.reading.aread()
             fitted = await self.fitting.afit(effect)
             read.extend(fitted)
-        long = self.reading.length(fitted) > _LONG
-        repeats = await asyncio.to_thread(self._repeats, effect, fitted) if long else self._repeats(effect, fitted)
+        long = self.reading.length(fitted) > LONG
+        repeats = (
+            await asyncio.to_thread(self.deciding.repeats, effect, fitted)
+            if long
+            else self.deciding.repeats(effect, fitted)
+        )
         return None if repeats else fitted
-
-    def _repeats(self, effect: ReadDocuments, fitted: Sequence[Document]) -> bool:
-        """Return whether documents hold nothing new; a reply in doubt has been given up by then, so they are read."""
-        declined = effect.anew and effect.step == "long_context" and not self._in_doubt
-        is_new = len(fitted) == len(self._new) and all(map(is_, fitted, self._new))  # as was seen before
-        return declined and bool(fitted) and not is_new and self.fitting.adds_nothing(fitted)
 
     def _explained(self, effect: ReadDocuments) -> ReadDocuments:
         """Return the effect with the error that says what is too long, where the host raised another one."""
         error = self.host.too_long(effect.too_long) if effect.too_long else None
         return effect if error is effect.too_long else replace(effect, too_long=error or effect.too_long)
-
-    def decide(self, effect: Decide) -> Decided:
-        """Ask the policy, if the question should go on; announce the route and return it.
-
-        Nothing is asked for documents that hold nothing new. A callable is only called after the decision, unless the
-        reply is in doubt, which has to be kept if there is no more.
-        """
-        self._in_doubt = effect.latest.signal == "doubt"
-        if self._reads_first(effect):
-            with suppress(Exception):  # it is raised by the step that needs them
-                self.reading.read()
-        asked = self.settings.escalation is not None and not effect.final
-        if self._adds_nothing(effect):
-            decided = _nothing_more(effect)
-        else:
-            decided = self._escalation.decide(effect) if asked else Decided(effect.route, effect.decision)
-        self.host.announce(decided)
-        return decided
-
-    async def adecide(self, effect: Decide) -> Decided:
-        """The async twin of `decide`."""
-        self._in_doubt = effect.latest.signal == "doubt"
-        if self._reads_first(effect):
-            with suppress(Exception):
-                await self.reading.aread()
-        asked = self.settings.escalation is not None and not effect.final
-        long = self.reading.length(self.reading.documents) > _LONG
-        if await asyncio.to_thread(self._adds_nothing, effect) if long else self._adds_nothing(effect):
-            decided = _nothing_more(effect)
-        else:
-            decided = await self._escalation.adecide(effect) if asked else Decided(effect.route, effect.decision)
-        await self.host.aannounce(decided)
-        return decided
-
-    def _reads_first(self, effect: Decide) -> bool:
-        """Return whether documents are read before the decision, to see whether they hold anything new."""
-        if effect.route != "long_context" or effect.final or self.fitting.has_sent_nothing:
-            return False
-        return self._in_doubt or self.reading.is_at_hand
-
-    def _adds_nothing(self, effect: Decide) -> bool:
-        """Return whether the last step would read nothing new; of a reply in doubt, also if there is nothing."""
-        if effect.route != "long_context" or effect.final or not self.reading.is_read:
-            return False
-        if not self.reading.documents:
-            return self._in_doubt
-        fits = self._in_doubt or self.settings.escalation is not None  # else that is seen once they are fitted
-        documents = self.fitting.last() if fits else self.reading.chosen
-        if self.fitting.adds_nothing(documents):
-            return True
-        self._new = documents
-        return False
-
-    @cached_property
-    def _escalation(self) -> Escalation[Document]:
-        from selfroute.calls.escalation import Escalation  # noqa: PLC0415 - most chains have no policy
-
-        policy, host = self.settings.escalation, self.host
-        return Escalation(policy, host, reading=self.reading, costs=self.costs, account=self.account)
 
     def ended(self, answer: Answer, text: str) -> Answer:
         """Return the answer with its whole text, judged as a whole."""
@@ -301,7 +232,7 @@ class Call(Generic[Document]):
 
     async def acite(self, answer: Answer) -> Answer:
         """The async twin of `cite`: a long text would block the event loop."""
-        long = len(answer.text) > _LONG_REPLY or self.reading.length(answer.context) > _LONG
+        long = len(answer.text) > _LONG_REPLY or self.reading.length(answer.context) > LONG
         if self.settings.citations and long:
             return await asyncio.to_thread(self.cite, answer)
         return self.cite(answer)
@@ -319,7 +250,3 @@ class Call(Generic[Document]):
         declines_anywhere(_REPLY, self.refusal)
         for step in self.settings.ladder("rag"):
             cost_of(self.costs.priced(step), StepUsage(1, 1))
-
-
-def _nothing_more(effect: Decide) -> Decided:
-    return Decided(effect.since, replace(effect.decision, ruling=NOTHING_MORE), granted=False)

@@ -9,10 +9,7 @@ from contextlib import suppress
 from math import ceil
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from selfroute.calls.reading import SectionReader
-from selfroute.documents.headings import headed, without_titles
 from selfroute.documents.overflow import read_less
-from selfroute.documents.sent import Sent
 from selfroute.documents.window import Count, fit_documents, fit_passages, prompt_limit, room_in, room_of
 from selfroute.effects import ReadDocuments, Route
 from selfroute.languages.tokens import count_tokens
@@ -22,6 +19,7 @@ if TYPE_CHECKING:
     from selfroute.calls.host import Host, Prompt
     from selfroute.calls.memory import Memory
     from selfroute.calls.reading import Reading
+    from selfroute.calls.sending import Sending
     from selfroute.calls.settings import Settings
 
 Document = TypeVar("Document")
@@ -45,89 +43,24 @@ class Fitting(Generic[Document]):
     """Fits the passages and documents of one question to the windows of its models.
 
     Attributes:
-        context: What the latest prompt held: the passages or documents, as they were fitted to the window.
-        rung: Of the sections that were fitted last, from 0.
-        skipped: Why they are skipped; empty if they are not.
+        reading: Its passages and documents.
+        sending: Its prompts.
     """
 
-    def __init__(self, host: Host[Document], settings: Settings, reading: Reading[Document], memory: Memory) -> None:
+    def __init__(
+        self,
+        host: Host[Document],
+        settings: Settings,
+        reading: Reading[Document],
+        sending: Sending[Document],
+        memory: Memory,
+    ) -> None:
         """Start with nothing fitted."""
-        self._host, self._settings, self._reading, self._memory = host, settings, reading, memory
-        self.context: Sequence[Document] = ()
-        self.rung, self.skipped = 0, ""
-        self._sections = SectionReader(host, reading)
-        self._sent = Sent()
-        self._latest_sent: list[str] = []  # unless its prompt is refused
+        self._host, self._settings, self._memory = host, settings, memory
+        self.reading, self.sending = reading, sending
         self._most_sections: int | None = None  # tokens, once a prompt was refused as too long
         self._refused: set[Route] = set()  # the steps whose prompt was too long
         self._windows: dict[Route, int | None] = {}
-        self._latest: tuple[Route, Sequence[Document], Prompt] | None = None
-        self._headings: tuple[Sequence[Document] | None, Sequence[Sequence[str]]] = None, ()
-
-    def note_sent(self, step: Route, context: Sequence[Document]) -> None:
-        """Note that a model is sent a context: it is what the latest prompt holds, until that is refused."""
-        self._commit()
-        self.context = context
-        texts = map(self._host.retrieved_text if step == "rag" else self._host.text_of, context)
-        headings = self._headings_of(context) if step == "rag" else ()
-        self._latest_sent = list(map(headed, texts, headings) if headings else texts)
-
-    @property
-    def has_sent_nothing(self) -> bool:
-        """Whether no model has read anything."""
-        return not (self._latest_sent or self._sent)
-
-    def adds_nothing(self, context: Sequence[Document]) -> bool:
-        """Return whether all of a context was sent to the models of this question before."""
-        self._commit()
-        return self._sent.has_all(map(self._host.text_of, context))
-
-    def _commit(self) -> None:
-        self._sent.add(self._latest_sent)
-        self._latest_sent = []
-
-    def prompt(self, step: Route, context: Sequence[Document]) -> Prompt:
-        """Return a step's prompt with a context. The latest one is kept, since it is measured and then sent."""
-        latest = self._latest
-        if latest is None or latest[0] != step or latest[1] is not context:
-            latest = self._latest = step, context, self._host.prompt(step, self._as_sent(step, context))
-        return latest[2]
-
-    def _as_sent(self, step: Route, context: Sequence[Document]) -> Sequence[Document]:
-        """Return passages or documents in the order of a prompt: those of a store by name, whichever was hit first.
-
-        So questions on the same documents have a prefix in common that the provider's prompt cache can hold. The
-        sections of a document are one text.
-        """
-        if step == "sections":
-            return self._sections.joined(context)
-        if step == "rag":
-            return self._under_headings(context)
-        if len(context) <= 1 or not self._reading.is_stored:
-            return context
-        named = [(str(name), type(name).__name__) for name in map(self._host.source_of, context)]  # 1 is not "1"
-        return [context[at] for at in sorted(range(len(context)), key=named.__getitem__)]
-
-    def _under_headings(self, passages: Sequence[Document]) -> Sequence[Document]:
-        host, headings = self._host, self._headings_of(passages)
-        if not headings:
-            return passages
-        return [
-            host.with_text(one, headed(host.text_of(one), above)) for one, above in zip(passages, headings, strict=True)
-        ]
-
-    def _headings_of(self, passages: Sequence[Document]) -> Sequence[Sequence[str]]:
-        """Return the headings that each passage stands under, but for the title of a file; nothing if none has any."""
-        if self._headings[0] is not passages:
-            host, found = self._host, list(map(self._host.headings_of, passages))
-            if any(found):
-                of: dict[str, list[Sequence[str]]] = {}  # a document
-                for one in self._reading.passages:
-                    of.setdefault(str(host.source_of(one)), []).append(host.headings_of(one))
-                names = [str(host.source_of(one)) for one in passages]
-                found = [without_titles([own, *of.get(name, ())])[0] for own, name in zip(found, names, strict=True)]
-            self._headings = passages, found if any(found) else ()
-        return self._headings[1]
 
     def window(self, step: Route) -> int | None:
         """Return the window of a step's model in tokens; None if it is not known."""
@@ -150,20 +83,14 @@ class Fitting(Generic[Document]):
         if self._settings.max_context_tokens is not None:
             return self._under(self._settings.max_context_tokens, "long_context", count)
         window = self.window("long_context")
-        return None if window is None else room_in(window, around=self._around("long_context", count))
+        return None if window is None else room_in(window, around=self.sending.around("long_context", count))
 
     def _under(self, limit: int, step: Route, count: Count) -> int:
         """Return how much of a limit for documents is left beside what else the question brings along."""
-        around = self._around(step, count)
+        around = self.sending.around(step, count)
         if around > limit and count is not _at_most:  # which is more than there are
             self._memory.said.warn(_logger, _NO_ROOM, self._settings.max_context_tokens)
         return room_of(limit, around=around)
-
-    def _around(self, step: Route, count: Count) -> int:
-        """Return the tokens of a step's prompt without passages or documents."""
-        with suppress(Exception):  # a prompt that cannot be filled in fails where it is sent
-            return count(self.prompt(step, ()).text)
-        return 0
 
     async def afit(self, effect: ReadDocuments) -> Sequence[Document]:
         """The async twin of `fit`: counting and trimming a long text may block the event loop."""
@@ -188,12 +115,12 @@ class Fitting(Generic[Document]):
             whole: Whether all of it fits; None if that is not known.
         """
         if effect.too_long is not None:
-            self._latest_sent = []
+            self.sending.forget_latest()
         if effect.step == "sections":
-            return self._fit_sections(effect)
+            return self.fit_sections(effect)[0]
         fit = self._fit_documents if effect.step == "long_context" else self._fit_passages
-        self.context = fit(effect, whole=self._fits(effect) if whole is None else whole)
-        return self.context
+        self.sending.context = fit(effect, whole=self._fits(effect) if whole is None else whole)
+        return self.sending.context
 
     def _fits(self, effect: ReadDocuments) -> bool:
         """Return whether all that a step would answer from certainly fits, so that fitting it takes no time."""
@@ -204,11 +131,11 @@ class Fitting(Generic[Document]):
     def _fits_by(self, count: Count, effect: ReadDocuments) -> bool:
         if effect.step == "long_context":
             budget = self.budget(count)
-            return budget is None or self.tokens(self._reading.chosen, count) <= budget
+            return budget is None or self.tokens(self.reading.chosen, count) <= budget
         window = self.window(effect.step)
         if window is not None:
             with suppress(Exception):
-                return count(self.prompt(effect.step, effect.passages).text) <= prompt_limit(window)
+                return count(self.sending.prompt(effect.step, effect.passages).text) <= prompt_limit(window)
         return True
 
     def _fit_passages(self, effect: ReadDocuments, *, whole: bool) -> Sequence[Document]:
@@ -216,54 +143,53 @@ class Fitting(Generic[Document]):
         if whole:
             return passages
         count, window = self.count(step), self.window(step) or 0
-        around = self._around(step, count)
+        around = self.sending.around(step, count)
 
         def size(some: Sequence[Document]) -> int:
-            return count(self.prompt(step, some).text) - around
+            return count(self.sending.prompt(step, some).text) - around
 
         budget = max(prompt_limit(window) - around, window // 10)
         if effect.too_long is not None:
-            budget = self._less(effect.step, effect.too_long, sent=size(self.context), around=around)
+            budget = self._less(effect.step, effect.too_long, sent=size(self.sending.context), around=around)
         # Where not even the best one fits, its beginning is better than nothing.
         fitting = fit_passages(passages, budget=budget, size=size)
         return fitting or self._cut(passages[:1], (), budget=budget, count=count)
 
-    def _fit_sections(self, effect: ReadDocuments) -> Sequence[Document]:
-        """Return the best sections of the documents; none where reading them would save little.
+    def fit_sections(self, effect: ReadDocuments) -> tuple[Sequence[Document], str]:
+        """Return the best sections of the documents; or none, and why they are skipped.
 
         The first rung is skipped when larger than half of all documents behind the passages, unless it has room for all
         of them and the last step has not; a further one when larger than half of what the last step reads; and each
         when it holds nothing new.
         """
-        count, window, reading = self.count("sections"), self.window("sections"), self._reading
+        count, window, reading = self.count("sections"), self.window("sections"), self.reading
         around, drafted = 0, self.tokens(reading.drafted, count_tokens)
         budget = self._settings.section_tokens(effect.rung, drafted=drafted)
         if window is not None or effect.too_long:
-            around = self._around("sections", count)
+            around = self.sending.around("sections", count)
         if window is not None:
             budget = min(budget, max(prompt_limit(window) - around, window // 10))
         if self._settings.max_context_tokens is not None:
             budget = min(budget, self._under(max(budget, self._settings.max_context_tokens), "sections", count))
         if effect.too_long:
-            sent = self.tokens(self.context, count)
+            sent = self.tokens(self.sending.context, count)
             budget = self._most_sections = self._less("sections", effect.too_long, sent=sent, around=around)
         else:
-            self.rung = effect.rung
             budget = min(budget, self._most_sections or budget)
-        sections = self._sections.best(budget, count, always=len(effect.passages))
-        ends = self._settings.max_documents == 0
-        self.skipped = ""
-        if not ends and self._are_most(sections, effect.rung, budget):
-            self.skipped = "they would be more than half of the documents"
-        elif self.adds_nothing(sections):
-            self.skipped = "they hold nothing that was not read before"
-        return () if self.skipped else sections
+        sections = self.sending.sections.best(budget, count, always=len(effect.passages))
+        if self._settings.max_documents != 0 and self._are_most(sections, effect.rung, budget):
+            return (), "they would be more than half of the documents"
+        if self.sending.adds_nothing(sections):
+            return (), "they hold nothing that was not read before"
+        return sections, ""
 
     def _are_most(self, sections: Sequence[Document], rung: int, room: int) -> bool:
-        reading, size = self._reading, self._reading.length(sections) * _PART
+        reading, size = self.reading, self.reading.length(sections) * _PART
         if rung == 0:
             has_room = self.tokens(reading.documents, self.count("sections")) <= room
-            reads_all = has_room and not self.adds_nothing(self._sections.beyond(sections, reading.chosen))
+            reads_all = has_room and not self.sending.adds_nothing(
+                self.sending.sections.beyond(sections, reading.chosen)
+            )
             return size > reading.length(reading.documents) and not reads_all
         count = self.count("long_context")
         most = self.budget(count)
@@ -272,16 +198,16 @@ class Fitting(Generic[Document]):
 
     def last(self) -> Sequence[Document]:
         """Return what the last step would read, as it fits its window."""
-        effect = ReadDocuments(self._reading.drafted)
+        effect = ReadDocuments(self.reading.drafted)
         return self._fit_documents(effect, whole=self._fits(effect))
 
     def _fit_documents(self, effect: ReadDocuments, *, whole: bool) -> Sequence[Document]:
         count = self.count("long_context")
         budget = None if whole else self.budget(count)
         if effect.too_long is not None:
-            sent, around = self.tokens(self.context, count), self._around(effect.step, count)
+            sent, around = self.tokens(self.sending.context, count), self.sending.around(effect.step, count)
             budget = self._less(effect.step, effect.too_long, sent=sent, around=around)
-        return self._cut(self._reading.chosen, effect.passages, budget=budget, count=count)
+        return self._cut(self.reading.chosen, effect.passages, budget=budget, count=count)
 
     def _less(self, step: Route, too_long: Exception, *, sent: int, around: int) -> int:
         """Return the budget after a model refused the context as too long; the second time at most half of it."""
@@ -316,7 +242,9 @@ class Fitting(Generic[Document]):
             self._memory.said.warn(_logger, _CUT, name, step)
             if step == "long_context":
                 host = self._host
-                self.context = [host.with_text(one, host.text_of(one), trimmed="provider") for one in self.context]
+                self.sending.context = [
+                    host.with_text(one, host.text_of(one), trimmed="provider") for one in self.sending.context
+                ]
         else:
             limit = self._settings.max_context_tokens or self.window(step)
             if limit is not None and counted * _WORTH >= limit:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from selfroute.answerability.graded import Ungraded
     from selfroute.calls.asking import Costs
     from selfroute.calls.settings import Settings
-    from selfroute.effects import Route
+    from selfroute.effects import Generate, Route
 
 
 class Reply:
@@ -121,17 +121,17 @@ class Reply:
             await self.pieces.aclose()
 
 
-def gate_of(step: Route, settings: Settings, *, rung: int, sent: Sent, ungraded: Ungraded) -> ReplyGate:
+def gate_of(effect: Generate, settings: Settings, *, sent: Sent, ungraded: Ungraded) -> ReplyGate:
     """Return a fresh gate for the reply of a step.
 
     Args:
-        step: The step.
+        effect: Asks for it.
         settings: The options of the chain or engine.
-        rung: Which reading of sections it is, from 0.
         sent: Returns the texts of the prompt, which some models give back.
         ungraded: Counts the replies without numbers.
     """
-    refusal, own_words = settings.refusal, settings.not_found is None  # else it is known before any text
+    step, refusal = effect.step, settings.refusal
+    own_words = settings.not_found is None  # else what is shown of a decline is known before any text
     if step == "long_context":
         return FinalGate(refusal, sent=sent) if own_words else Gate(refusal, last=True, sent=sent)
     bounds = settings.bounds
@@ -141,7 +141,7 @@ def gate_of(step: Route, settings: Settings, *, rung: int, sent: Sent, ungraded:
     else:
         doubt, stop, numbers = bounds.doubt_below, bounds.stop_below, 2
         if step == "sections":
-            doubt, stop, numbers = bounds.sections_below[: rung + 1][-1], bounds.sections_stop, 1
+            doubt, stop, numbers = bounds.sections_below[: effect.rung + 1][-1], bounds.sections_stop, 1
         counted = None if settings.structured else ungraded
         gate = GradedGate(refusal, doubt_below=doubt, stop_below=stop, numbers=numbers, ungraded=counted, sent=sent)
     last = step == "sections" and settings.max_documents == 0

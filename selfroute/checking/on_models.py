@@ -101,7 +101,7 @@ class OnModels(TriedQuestion[Document]):
             yield (f"{name} are", "sections", skipped) if skipped else (f"{name} take", "sections", sections)
         if not self.to_read or self.settings.max_documents == 0:
             return
-        if self.fits.adds_nothing(self.to_read):
+        if self.call.sending.adds_nothing(self.to_read):
             nothing = "all of it was read before, so a question that gets here ends"
             yield f"reading {self._what} is", "long_context", nothing
         else:
@@ -121,7 +121,7 @@ class OnModels(TriedQuestion[Document]):
     def _price(self, step: Route, context: Sequence[Document]) -> tuple[int, str, str | None]:
         """Return the tokens of a step, what they cost, and why that is not known."""
         fitting, costs = self.fits, self.call.costs
-        model, tokens = costs.priced(step), fitting.count(step)(fitting.prompt(step, context).text)
+        model, tokens = costs.priced(step), fitting.count(step)(self.call.sending.prompt(step, context).text)
         _, cost = costs.of_step(step, tokens=tokens)
         amount = "" if cost.dollars is None else f", ${1_000 * cost.dollars:,.2f} for 1,000 with {model.name}"
         return tokens, f"{plural(tokens, 'token')}{amount}", cost.unknown

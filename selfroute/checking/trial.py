@@ -79,15 +79,15 @@ class TriedQuestion(Generic[Document]):
 
     def sections(self) -> Iterator[tuple[Sequence[Document], str]]:
         """Yield what each reading of sections would be given, and why it would be skipped, if it would."""
-        fitting = self.fits
+        sending = self.call.sending
         if self.drafts:
-            fitting.note_sent("rag", self.fitting)
+            sending.note_sent("rag", self.fitting)
         reads_them = self.read and self.settings.start != "long_context"
         for rung in range(self.settings.rungs if reads_them else 0):
-            found = fitting.fit(ReadDocuments(self.fitting, step="sections", rung=rung))
-            yield found, fitting.skipped
+            found, skipped = self.fits.fit_sections(ReadDocuments(self.fitting, step="sections", rung=rung))
+            yield found, skipped
             if found:
-                fitting.note_sent("sections", found)
+                sending.note_sent("sections", found)
 
     def tokens_of(self, documents: Sequence[Document]) -> int:
         """Return about how many tokens of the last step's model some documents have."""

@@ -78,7 +78,7 @@ def test_flow_reads_and_proposes_before_it_asks() -> None:
         Generate("sections", S),
         ReadDocuments(P, step="sections", rung=1),
         Decide("sections", SENTINEL, UNSURE, since="sections", context=T),
-        Generate("sections", T),
+        Generate("sections", T, rung=1),
         Decide("long_context", SENTINEL, SENTINEL, since="sections"),
         ReadDocuments(P),
         Generate("long_context", D),
