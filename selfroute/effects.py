@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from selfroute.answerability import Verdict, declines_anywhere
 
@@ -21,8 +20,7 @@ NOTHING_MORE: Mapping[str, Any] = {
 """The ruling where no step that is left would read anything new."""
 
 
-@dataclass(frozen=True, slots=True)
-class Retrieve:
+class Retrieve(NamedTuple):
     """Find the passages for a question. Result: those that the draft reads, best first; there may be none.
 
     None: nothing was retrieved, and documents are only reachable through passages.
@@ -34,8 +32,7 @@ class Retrieve:
     question: str
 
 
-@dataclass(frozen=True, slots=True)
-class Compare:
+class Compare(NamedTuple):
     """Compare the passages with their documents. Result: whether a draft would cost more than it saves.
 
     Attributes:
@@ -45,8 +42,7 @@ class Compare:
     passages: Sequence[Any]
 
 
-@dataclass(frozen=True, slots=True)
-class ReadDocuments:
+class ReadDocuments(NamedTuple):
     """Read the context of a step, fitted to the window. Result: a sequence, best first; empty if there is none.
 
     None: all of it was sent to a model before.
@@ -69,8 +65,7 @@ class ReadDocuments:
         return self.step != "rag" and self.too_long is None
 
 
-@dataclass(frozen=True, slots=True)
-class Generate:
+class Generate(NamedTuple):
     """Ask the model of one step to answer from a context. Result: a `Judged`, as soon as its verdict is certain.
 
     Attributes:
@@ -86,8 +81,7 @@ class Generate:
     rung: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Decide:
+class Decide(NamedTuple):
     """Propose a step, before anything is paid for it or its text is shown. Result: what was `Decided`.
 
     Attributes:
@@ -107,8 +101,7 @@ class Decide:
     final: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Decided:
+class Decided(NamedTuple):
     """Announce the route, as soon as it is known. The drivers yield it.
 
     Attributes:
@@ -125,8 +118,7 @@ class Decided:
 Effect = Retrieve | Compare | ReadDocuments | Generate | Decide
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(NamedTuple):
     """What was read of a model's reply when its verdict became certain.
 
     Attributes:
@@ -138,8 +130,7 @@ class Judged:
     verdict: Verdict
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """The answer to one question. The drivers yield it last, with its whole text.
 
     Attributes:
@@ -172,8 +163,7 @@ class Answer:
         """
         whole = self.route == "long_context"
         answerable = self.answerable and not (whole and declines_anywhere(text, refusal))
-        about = self.decision, self.passages, self.context
-        return Answer(text, self.route, answerable, *about, finish_reason, self.citations)
+        return self._replace(text=text, answerable=answerable, finish_reason=finish_reason)
 
     def cited(self) -> dict[str, Any]:
         """Return the citations as an item of a result; empty if they were not asked for."""

@@ -18,6 +18,7 @@ _BETWEEN = re.compile(
     r"|(?i:human|user|system|ai|assistant|model)[ \t]*[:\n])*"
 )
 _ROLES = ("human", "user", "system", "ai", "assistant", "model")
+_BEGINNINGS = frozenset(role[:end] for role in _ROLES for end in range(len(role) + 1))
 _PART_OF_ROLE = re.compile(rf"(?:<[^<>\s]{{0,40}}|\[/?[a-z]{{0,4}}|(?:{'|'.join(_ROLES)})[ \t]*)\Z")
 
 
@@ -70,4 +71,4 @@ def _end_of_gap(text: str, at: int) -> int:
 def _may_be_role(text: str) -> bool:
     """Return whether a text may become what stands between two messages."""
     lower = text[:_LONGEST].lower()
-    return any(role.startswith(lower) for role in _ROLES) or _PART_OF_ROLE.match(lower) is not None
+    return lower in _BEGINNINGS or _PART_OF_ROLE.match(lower) is not None

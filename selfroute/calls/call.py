@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from selfroute.answerability import declines, declines_anywhere
@@ -203,19 +202,19 @@ class Call(Generic[Document]):
     def _explained(self, effect: ReadDocuments) -> ReadDocuments:
         """Return the effect with the error that says what is too long, where the host raised another one."""
         error = self.host.too_long(effect.too_long) if effect.too_long else None
-        return effect if error is effect.too_long else replace(effect, too_long=error or effect.too_long)
+        return effect if error is effect.too_long else effect._replace(too_long=error or effect.too_long)
 
-    def ended(self, answer: Answer, text: str) -> Answer:
+    def ended(self, answer: Answer, text: str, finish_reason: str | None) -> Answer:
         """Return the answer with its whole text, judged as a whole."""
         if self.settings.not_found is not None:  # the opening was judged
-            return replace(answer, text=text, finish_reason=self.costs.ending.reason)
-        return answer.ended(text, finish_reason=self.costs.ending.reason, refusal=self.refusal)
+            return answer._replace(text=text, finish_reason=finish_reason)
+        return answer.ended(text, finish_reason=finish_reason, refusal=self.refusal)
 
-    async def aended(self, answer: Answer, text: str) -> Answer:
+    async def aended(self, answer: Answer, text: str, finish_reason: str | None) -> Answer:
         """The async twin of `ended`: a long reply would block the event loop."""
         if len(text) > _LONG_REPLY:
-            return await asyncio.to_thread(self.ended, answer, text)
-        return self.ended(answer, text)
+            return await asyncio.to_thread(self.ended, answer, text, finish_reason)
+        return self.ended(answer, text, finish_reason)
 
     def cite(self, answer: Answer) -> Answer:
         """Return the answer with its citations, if `citations=True`."""
@@ -224,11 +223,11 @@ class Call(Generic[Document]):
         from selfroute.citations import cite  # noqa: PLC0415 - most chains do not cite
 
         if not answer.answerable:
-            return replace(answer, citations=[])
+            return answer._replace(citations=[])
         host = self.host
         context = [(host.source_of(document), host.text_of(document)) for document in answer.context]
         metadata = [host.place_of(document).metadata for document in answer.context]
-        return replace(answer, citations=cite(host.question, answer.text, context, metadata=metadata))
+        return answer._replace(citations=cite(host.question, answer.text, context, metadata=metadata))
 
     async def acite(self, answer: Answer) -> Answer:
         """The async twin of `cite`: a long text would block the event loop."""

@@ -82,7 +82,7 @@ def stream(flow: Flow, call: Call[Any]) -> Generator[Item, None, None]:  # noqa:
                 if text := reply.end():
                     shown.append(text)
                     yield text
-                effect = call.ended(effect, "".join(shown))
+                effect = call.ended(effect, "".join(shown), reply.ending.reason)
             effect = call.cite(effect)
             with suppress(Exception):  # an error in measuring must not cost the answer
                 call.complete_usage(effect)
@@ -127,7 +127,7 @@ async def astream(flow: Flow, call: Call[Any]) -> AsyncGenerator[Item, None]:  #
                 if text := reply.end():
                     shown.append(text)
                     yield text
-                effect = await call.aended(effect, "".join(shown))
+                effect = await call.aended(effect, "".join(shown), reply.ending.reason)
             effect = await call.acite(effect)
             with suppress(Exception):
                 call.complete_usage(effect)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import groupby
 from threading import Lock
@@ -61,7 +61,7 @@ class Reading(Generic[Document]):
         return self.documents
 
     def _take(self, documents: Sequence[Document]) -> None:
-        self.documents, self._is_read = self._each_once(documents, self._host.text_of), True
+        self.documents, self._is_read = _each_once(documents, list(map(self._host.text_of, documents))), True
 
     async def aread(self) -> Sequence[Document]:
         """The async twin of `read`; also if a policy asks twice at the same time."""
@@ -142,19 +142,12 @@ class Reading(Generic[Document]):
     def drafted(self) -> Sequence[Document]:
         """The passages that the draft reads: the first ones, each text once."""
         if self._drafted[0] is not self.passages:
-            host = self._host
-            distinct = self._each_once(self.passages, lambda one: (host.retrieved_text(one), *host.headings_of(one)))
+            host, distinct = self._host, self.passages
+            if _repeat(list(map(host.retrieved_text, distinct))):
+                headed = [(host.retrieved_text(one), *host.headings_of(one)) for one in distinct]
+                distinct = _each_once(distinct, headed)
             self._drafted = self.passages, distinct[: self._settings.draft_passages]
         return self._drafted[1]
-
-    @staticmethod
-    def _each_once(given: Sequence[Document], text_of: Callable[[Document], Any]) -> Sequence[Document]:
-        """Return passages or documents without those that repeat the text of one before, as of a file indexed twice."""
-        texts = list(map(text_of, given))
-        if len(set(texts)) == len(texts):
-            return given
-        first = dict(zip(reversed(texts), range(len(texts) - 1, -1, -1), strict=True))
-        return [one for at, one in enumerate(given) if first[texts[at]] == at]
 
     def length(self, documents: Sequence[Document]) -> int:
         """Return the length of passages or documents, in characters."""
@@ -213,6 +206,18 @@ class Reading(Generic[Document]):
             worth[name] = worth.get(name, 0) + 1 / (1 + rank)
         best = sorted(worth, key=worth.__getitem__, reverse=True)[:most]
         return [passage for passage, name in zip(self.passages, names, strict=True) if name in best]
+
+
+def _repeat(texts: Sequence[Any]) -> bool:
+    return len(set(texts)) < len(texts)
+
+
+def _each_once(given: Sequence[Document], texts: Sequence[Any]) -> Sequence[Document]:
+    """Return passages or documents without those that repeat the text of one before, as of a file indexed twice."""
+    if not _repeat(texts):
+        return given
+    first = dict(zip(reversed(texts), range(len(texts) - 1, -1, -1), strict=True))
+    return [one for at, one in enumerate(given) if first[texts[at]] == at]
 
 
 class SectionReader(Generic[Document]):

@@ -6,9 +6,10 @@ anything may follow that could answer.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from selfroute.answerability.ending import Verdict
+from selfroute.answerability.ending import Ending, Verdict
 from selfroute.answerability.final import FinalGate
 from selfroute.answerability.gate import Gate, ReplyGate
 from selfroute.answerability.graded import GradedGate
@@ -42,6 +43,11 @@ class Reply:
         self.pieces = pieces
         self._step, self._gate, self._costs, self._closed = step, gate, costs, False
 
+    @cached_property
+    def ending(self) -> Ending:
+        """How it ended; asked once all its pieces have come."""
+        return self._costs.ending
+
     @property
     def is_open(self) -> bool:
         """Whether more of it may be shown."""
@@ -64,7 +70,7 @@ class Reply:
                 if gate.verdict is not None:
                     break
             else:
-                text += gate.end(self._costs.ending.kind)
+                text += gate.end(self.ending.kind)
         judged = self._judged(text)
         if self._is_over(judged.verdict):
             self.close()
@@ -80,7 +86,7 @@ class Reply:
                 if gate.verdict is not None:
                     break
             else:
-                text += gate.end(self._costs.ending.kind)
+                text += gate.end(self.ending.kind)
         judged = self._judged(text)
         if self._is_over(judged.verdict):
             await self.aclose()
@@ -106,7 +112,7 @@ class Reply:
 
     def end(self) -> str:
         """Return what may be shown, now that all pieces have come."""
-        return self._gate.end(self._costs.ending.kind)
+        return self._gate.end(self.ending.kind)
 
     def close(self) -> None:
         """Stop the model, if it is still writing."""
