@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Hashable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Hashable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -45,7 +45,6 @@ from selfroute.documents.access import StoredChunk, visible
 from selfroute.documents.chunks import headings_of, without_keys
 from selfroute.documents.stored import ScopedDocuments
 from selfroute.effects import Decided, ReadDocuments, Route
-from selfroute.hangup import LoopTurned, ahang_up, hang_up
 from selfroute.prompts import sendable
 from selfroute.stores.listing import Test
 from selfroute.usage.account import Tally
@@ -248,55 +247,29 @@ class LangChainHost(Host[Document]):
         return FilledPrompt(prompting.filled_in(self.parts.prompts[step], words, self.config), words, schema=schema)
 
     @override
-    def ask(self, step: Route, prompt: Prompt, tally: Tally, cache: ProviderCache | None) -> Generator[str, None, None]:
-        filled, counts = cast("FilledPrompt", prompt), cast("MessageTally", tally)
-        self._heard = TooLongHeard()
+    def ask(self, step: Route, prompt: Prompt, tally: Tally, cache: ProviderCache | None) -> str | Iterator[Any]:
+        filled, self._heard = cast("FilledPrompt", prompt), TooLongHeard()
         if filled.value is None:
-            template, config = self.parts.prompts[step], self._child(f"{step}_prompt")
-            filled.value = prompting.formatted(template, filled.words, config)
+            filled.value = prompting.formatted(*self._formatting(step, filled))
         model, value, config, options = self._asked(step, filled, cache)
-        if not self._streams(model, config, options, awaited=False):
-            yield self._text_of_reply(step, model.invoke(value, config, **options), counts)
-            return
-        counts.whole = False
-        messages: Any = model.stream(value, config, **options)
-        try:
-            for message in messages:
-                yield counts.add(message)
-        except GeneratorExit:
-            if hasattr(messages, "close"):
-                hang_up(messages)
-            raise
-        finally:
-            if hasattr(messages, "close"):
-                messages.close()
+        if self._streams(model, config, options, awaited=False):
+            return model.stream(value, config, **options)
+        return self._text_of_reply(step, model.invoke(value, config, **options), cast("MessageTally", tally))
 
     @override
     async def aask(
         self, step: Route, prompt: Prompt, tally: Tally, cache: ProviderCache | None
-    ) -> AsyncGenerator[str, None]:
-        filled, counts = cast("FilledPrompt", prompt), cast("MessageTally", tally)
-        self._heard = TooLongHeard()
+    ) -> str | AsyncIterator[Any]:
+        filled, self._heard = cast("FilledPrompt", prompt), TooLongHeard()
         if filled.value is None:
-            template, config = self.parts.prompts[step], self._child(f"{step}_prompt")
-            filled.value = await prompting.aformatted(template, filled.words, config)
+            filled.value = await prompting.aformatted(*self._formatting(step, filled))
         model, value, config, options = self._asked(step, filled, cache)
-        if not self._streams(model, config, options, awaited=True):
-            yield self._text_of_reply(step, await model.ainvoke(value, config, **options), counts)
-            return
-        counts.whole = False
-        messages: Any = model.astream(value, config, **options)
-        waiting = LoopTurned()
-        try:
-            async for message in messages:
-                yield counts.add(message)
-        except GeneratorExit:
-            leaving, messages = messages, None  # `ahang_up` closes it, even if this task is cancelled
-            await ahang_up(leaving, waited=waiting.done)
-            raise
-        finally:
-            if hasattr(messages, "aclose"):
-                await messages.aclose()
+        if self._streams(model, config, options, awaited=True):
+            return model.astream(value, config, **options)
+        return self._text_of_reply(step, await model.ainvoke(value, config, **options), cast("MessageTally", tally))
+
+    def _formatting(self, step: Route, prompt: FilledPrompt) -> tuple[Runnable[Any, Any], Any, RunnableConfig]:
+        return self.parts.prompts[step], prompt.words, self._child(f"{step}_prompt")
 
     def _asked(self, step: Route, prompt: FilledPrompt, cache: ProviderCache | None) -> _Asked:
         own = model = self.parts.models[step]

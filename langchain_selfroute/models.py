@@ -82,6 +82,8 @@ class MessageTally(Tally):
             return self._answer_in(content)
         return text
 
+    add_piece = add
+
     def _answer_in(self, content: list[Any]) -> str:
         """Return the text of the blocks that are the answer: some commentary may come before it."""
         said = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncGenerator, Generator, Hashable, Mapping, Sequence
+from collections.abc import AsyncIterator, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
@@ -30,7 +30,6 @@ from selfroute.calls.host import Host, Parts, Place, Prompt
 from selfroute.documents.chunks import headings_of
 from selfroute.documents.stored import ScopedDocuments
 from selfroute.effects import Decided, Route
-from selfroute.hangup import LoopTurned, ahang_up, hang_up
 from selfroute.prompts import sendable
 from selfroute.usage.account import Tally
 from selfroute.usage.addresses import account_of
@@ -99,6 +98,7 @@ class LlamaIndexHost(Host[NodeWithScore]):
     """
 
     tally = ResponseTally
+    most_late = 100  # LlamaIndex does not close requests
 
     def __init__(
         self,
@@ -169,41 +169,22 @@ class LlamaIndexHost(Host[NodeWithScore]):
         return FilledPrompt(value, text, schema=schema)
 
     @override
-    def ask(self, step: Route, prompt: Prompt, tally: Tally, cache: ProviderCache | None) -> Generator[str, None, None]:
+    def ask(self, step: Route, prompt: Prompt, tally: Tally, cache: ProviderCache | None) -> str | Iterator[Any]:
         llm, value, counts = self.parts.models[step], self._marked(prompt, cache), cast("ResponseTally", tally)
         if self.settings.structured:
             form, refusal = self.settings.form_of(step), self.settings.refusal
-            yield structured.text_of(llm, structured.ask(llm, value, form), counts, refusal=refusal, form=form)
-        elif self.streaming:
-            chunks = models.ask_stream(llm, value)
-            try:
-                for chunk in chunks:
-                    yield counts.add_piece(chunk)
-            except GeneratorExit:
-                hang_up(chunks)
-                raise
-        else:
-            yield counts.add(models.ask(llm, value))
+            return structured.text_of(llm, structured.ask(llm, value, form), counts, refusal=refusal, form=form)
+        return models.ask_stream(llm, value) if self.streaming else counts.add(models.ask(llm, value))
 
     @override
     async def aask(
         self, step: Route, prompt: Prompt, tally: Tally, cache: ProviderCache | None
-    ) -> AsyncGenerator[str, None]:
+    ) -> str | AsyncIterator[Any]:
         llm, value, counts = self.parts.models[step], self._marked(prompt, cache), cast("ResponseTally", tally)
         if self.settings.structured:
             form, refusal = self.settings.form_of(step), self.settings.refusal
-            yield structured.text_of(llm, await structured.aask(llm, value, form), counts, refusal=refusal, form=form)
-        elif self.streaming:
-            waiting = LoopTurned()
-            chunks = await models.aask_stream(llm, value)
-            try:
-                async for chunk in chunks:
-                    yield counts.add_piece(chunk)
-            except GeneratorExit:
-                await ahang_up(chunks, waited=waiting.done, most=100)  # LlamaIndex does not close requests
-                raise
-        else:
-            yield counts.add(await models.aask(llm, value))
+            return structured.text_of(llm, await structured.aask(llm, value, form), counts, refusal=refusal, form=form)
+        return await models.aask_stream(llm, value) if self.streaming else counts.add(await models.aask(llm, value))
 
     def _marked(self, prompt: Prompt, cache: ProviderCache | None) -> ModelInput:
         """Return a prompt as it is sent, so that the provider's prompt cache is hit."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator, Awaitable, Generator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Iterator
 from contextlib import suppress
 from types import GeneratorType
 from typing import Any, TypeVar
@@ -20,7 +20,7 @@ _TURNS = 20  # of the event loop; closing takes two or three for each generator 
 _YOUNG = 1  # the oldest generation to collect; a full collection takes too long
 
 
-def hang_up(pieces: Generator[Any, None, None]) -> None:
+def hang_up(pieces: Iterator[Any]) -> None:
     """Stop a sync stream and all generators that it holds.
 
     LlamaIndex and some clients of LangChain wrap the provider's own stream and do not close it. The request goes on
@@ -31,8 +31,10 @@ def hang_up(pieces: Generator[Any, None, None]) -> None:
     merely has in a variable cannot be distinguished from one that it reads from, so it is closed as well.
 
     Args:
-        pieces: The stream; it must be suspended.
+        pieces: The stream; it must be suspended. One that cannot be closed is left alone.
     """
+    if not hasattr(pieces, "close"):
+        return
     held = _held_by(pieces)  # before closing: a closed generator refers to nothing
     try:
         pieces.close()
@@ -43,7 +45,7 @@ def hang_up(pieces: Generator[Any, None, None]) -> None:
         gc.collect(_YOUNG)
 
 
-def _held_by(stream: Generator[Any, None, None]) -> list[GeneratorType[Any, None, None]]:
+def _held_by(stream: Iterator[Any]) -> list[GeneratorType[Any, None, None]]:
     """Return the generators that a suspended generator holds, directly or through others."""
     found: list[Any] = [stream]
     for iterator in found:

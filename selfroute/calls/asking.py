@@ -9,11 +9,12 @@ from asyncio import CancelledError
 from collections.abc import AsyncGenerator, Generator, Hashable, Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from operator import is_
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from selfroute.answerability.ending import DONE, Ending
 from selfroute.caching import ProviderCache, cache_of
 from selfroute.calls.flights import Flights
+from selfroute.hangup import LoopTurned, ahang_up, hang_up
 from selfroute.usage import prices
 from selfroute.usage.counts import NOTHING, Cost, StepUsage, Usage
 from selfroute.usage.prices import PricedModel
@@ -34,6 +35,48 @@ Document = TypeVar("Document")
 _NO_PROMPT, _NO_MODEL = PromptSize(0, 0), PricedModel()
 FLIGHTS = Flights()
 """The questions of this process, whichever chain or engine asks them: what they share is the provider's cache."""
+
+
+def replied(
+    host: Host[Any], step: Route, prompt: Prompt, tally: Tally, cache: ProviderCache | None
+) -> Generator[str, None, None]:
+    """Ask a step's model and yield its reply in pieces; closing the generator stops the model."""
+    reply = host.ask(step, prompt, tally, cache)
+    if isinstance(reply, str):
+        yield reply
+        return
+    tally.whole = False
+    try:
+        for piece in reply:
+            yield tally.add_piece(piece)
+    except GeneratorExit:
+        hang_up(reply)
+        raise
+    finally:
+        if hasattr(reply, "close"):
+            reply.close()
+
+
+async def areplied(
+    host: Host[Any], step: Route, prompt: Prompt, tally: Tally, cache: ProviderCache | None
+) -> AsyncGenerator[str, None]:
+    """The async twin of `replied`."""
+    waiting = LoopTurned()
+    reply: Any = await host.aask(step, prompt, tally, cache)
+    if isinstance(reply, str):
+        yield reply
+        return
+    tally.whole = False
+    try:
+        async for piece in reply:
+            yield tally.add_piece(piece)
+    except GeneratorExit:
+        leaving, reply = reply, None  # `ahang_up` closes it, even if this task is cancelled
+        await ahang_up(leaving, waited=waiting.done, most=host.most_late)
+        raise
+    finally:
+        if hasattr(reply, "aclose"):
+            await reply.aclose()
 
 
 class ModelCalls(Generic[Document]):
@@ -69,12 +112,12 @@ class ModelCalls(Generic[Document]):
     def _ask(self, effect: Generate, cache: ProviderCache | None) -> Generator[str, None, None]:
         prompt, tally = self._begin(effect)
         with self._costs.counted(effect.step, tally, prompt):
-            yield from self._host.ask(effect.step, prompt, tally, cache)
+            yield from replied(self._host, effect.step, prompt, tally, cache)
 
     async def _aask(self, effect: Generate, cache: ProviderCache | None) -> AsyncGenerator[str, None]:
         prompt, tally = self._begin(effect)
         with self._costs.counted(effect.step, tally, prompt):
-            async with aclosing(self._host.aask(effect.step, prompt, tally, cache)) as pieces:
+            async with aclosing(areplied(self._host, effect.step, prompt, tally, cache)) as pieces:
                 async for piece in pieces:
                     yield piece
 

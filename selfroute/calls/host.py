@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Generator, Hashable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
 from copy import copy
 from dataclasses import dataclass
@@ -112,6 +112,7 @@ class Host(Protocol[Document]):
         one_model: Whether one model performs all steps.
         streaming: Whether replies come in pieces.
         tally: What collects a reply, a subclass of `Tally`.
+        most_late: How many pieces of a reply that is hung up on may have come already.
     """
 
     question: str
@@ -121,6 +122,7 @@ class Host(Protocol[Document]):
     one_model: bool = True
     streaming: bool = True
     tally: type[Tally] = Tally
+    most_late: int = 1
 
     def retrieve(self) -> Sequence[Document]:
         """Return the passages for the question, best first."""
@@ -150,18 +152,20 @@ class Host(Protocol[Document]):
         """Return a step's prompt with passages, documents, or the sections of documents, each as one text."""
         raise NotImplementedError
 
-    def ask(self, step: Route, prompt: Prompt, tally: Tally, cache: ProviderCache | None) -> Generator[str, None, None]:
-        """Ask a step's model and yield its reply in pieces; closing the generator stops the model.
+    def ask(self, step: Route, prompt: Prompt, tally: Tally, cache: ProviderCache | None) -> str | Iterator[Any]:
+        """Ask a step's model; return its text, or its pieces as they come, each of which the tally is then given.
 
         Args:
             step: The step.
             prompt: The prompt.
-            tally: Collects the pieces, and what the provider says of the reply.
+            tally: Collects a whole reply, and what the provider says of it.
             cache: The provider's cache, if it may hold the beginning of the prompt, and says how to mark that.
         """
         raise NotImplementedError
 
-    def aask(self, step: Route, prompt: Prompt, tally: Tally, cache: ProviderCache | None) -> AsyncGenerator[str, None]:
+    async def aask(
+        self, step: Route, prompt: Prompt, tally: Tally, cache: ProviderCache | None
+    ) -> str | AsyncIterator[Any]:
         """The async twin of `ask`."""
         raise NotImplementedError
 

@@ -45,6 +45,10 @@ class Tally:
         self.report: str | None = None
         self.error: Exception | None = None
 
+    def add_piece(self, piece: Any, /) -> str:
+        """Add a piece of a reply, in the framework's form, and return its text."""
+        raise NotImplementedError
+
     def usage(self, prompt: Callable[[], str]) -> StepUsage | None:
         """Return the usage of the call; None if it failed before any text came, for which no provider charges.
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 from selfroute.caching import ProviderCache
+from selfroute.calls.asking import replied
 from selfroute.calls.host import Host, Prompt
 from selfroute.effects import ReadDocuments, Route
 from selfroute.languages.tokens import count_tokens
@@ -73,10 +74,8 @@ class KeptHost:
         self._rung = effect.rung
         return self._host.reading(effect)
 
-    def ask(
-        self, step: Route, prompt: Prompt, tally: KeptTally, cache: ProviderCache | None
-    ) -> Generator[str, None, None]:
-        """Yield the kept reply to a prompt in one piece, or ask for one and keep it."""
+    def ask(self, step: Route, prompt: Prompt, tally: KeptTally, cache: ProviderCache | None) -> str:
+        """Return the kept reply to a prompt, or ask for one and keep it."""
         settings = self._host.settings  # type: ignore[attr-defined]
         priced_as = settings.declared_model(step, shared=self._host.one_model)
         model = self._host.name_of(step)
@@ -85,7 +84,7 @@ class KeptHost:
             heard = self._host.tally(whole=True)
             pieces: list[str] = []
             try:
-                pieces.extend(self._host.ask(step, prompt, heard, cache))
+                pieces.extend(replied(self._host, step, prompt, heard, cache))
             except Exception as error:
                 if not heard.ends_with(error):
                     raise
@@ -108,4 +107,4 @@ class KeptHost:
         )
         self.replies.append(Used(step, reply, reply.usage(priced_as), self._rung if step == "sections" else 0))
         tally.take(reply)
-        yield reply.text
+        return reply.text
