@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from selfroute.answerability import declines, declines_anywhere
-from selfroute.calls.asking import Costs, ModelCalls
+from selfroute.calls.asking import ModelCalls
+from selfroute.calls.costs import Costs
 from selfroute.calls.deciding import LONG, Deciding
 from selfroute.calls.fitting import Fitting
 from selfroute.calls.host import Host, check_question

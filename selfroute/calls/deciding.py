@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from selfroute.effects import NOTHING_MORE, Decide, Decided, ReadDocuments
 
 if TYPE_CHECKING:
-    from selfroute.calls.asking import Costs
+    from selfroute.calls.costs import Costs
     from selfroute.calls.escalation import Escalation
     from selfroute.calls.fitting import Fitting
     from selfroute.calls.host import Host

@@ -13,7 +13,7 @@ from selfroute.policies.case import Case, Estimate, Ruling, Step
 from selfroute.policies.policy import NOTHING, Spent, aask, ask, release, releasing, settle
 
 if TYPE_CHECKING:
-    from selfroute.calls.asking import Costs
+    from selfroute.calls.costs import Costs
     from selfroute.calls.host import Host
     from selfroute.calls.reading import Reading
     from selfroute.usage.account import Account

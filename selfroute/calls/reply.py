@@ -19,7 +19,7 @@ from selfroute.effects import Decide, Decided, Judged
 if TYPE_CHECKING:
     from selfroute.answerability.echo import Sent
     from selfroute.answerability.graded import Ungraded
-    from selfroute.calls.asking import Costs
+    from selfroute.calls.costs import Costs
     from selfroute.calls.settings import Settings
     from selfroute.effects import Generate, Route
 
