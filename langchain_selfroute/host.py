@@ -33,11 +33,12 @@ from langchain_selfroute.convert import (
     is_too_long,
     outputs_of_reading,
 )
-from langchain_selfroute.models import MessageTally, TooLongHeard, has_fallbacks
+from langchain_selfroute.models import TooLongHeard, has_fallbacks
 from langchain_selfroute.prompting import FilledPrompt, context_of
 from langchain_selfroute.stored import StoredDocuments
 from langchain_selfroute.stored.kinds import filter_test
 from langchain_selfroute.stored.searches import FoundHeard, fixed
+from langchain_selfroute.tally import MessageTally
 from selfroute.answerability.structured import length_of
 from selfroute.caching import ProviderCache
 from selfroute.calls.host import Host, Parts, Place, Prompt

@@ -18,10 +18,11 @@ from typing_extensions import Self, override
 from llamaindex_selfroute import convert, internals, models, structured
 from llamaindex_selfroute.convert import ModelInput
 from llamaindex_selfroute.events import SelfRouteDecisionEvent, SelfRouteQueryEvent, has_listener, send
-from llamaindex_selfroute.models import ResponseTally, package_of
+from llamaindex_selfroute.models import package_of
 from llamaindex_selfroute.stored.filters import FilteredSource
 from llamaindex_selfroute.stored.naming import placed
 from llamaindex_selfroute.stored.nodes import Link
+from llamaindex_selfroute.tally import ResponseTally
 from llamaindex_selfroute.view import view_of, with_view
 from selfroute.answerability.structured import length_of
 from selfroute.caching import Prefix, ProviderCache, prefix_in

@@ -19,7 +19,8 @@ from typing_extensions import override
 
 from llamaindex_selfroute import internals, models
 from llamaindex_selfroute.convert import ModelInput
-from llamaindex_selfroute.models import LLMResponse, ResponseTally
+from llamaindex_selfroute.models import LLMResponse
+from llamaindex_selfroute.tally import ResponseTally
 from selfroute.answerability import structured as reports
 from selfroute.answerability.structured import Form
 

@@ -39,7 +39,7 @@ def self_route(  # noqa: C901, PLR0912 - one loop, read as a whole
 ) -> Flow:
     """Climb from one step to the next, until one answers, none is left, or the next may not be paid for.
 
-    A step that would read nothing new is skipped. If none is left, the decision says so.
+    A step that would read nothing new is skipped; the decision says if none is left.
 
     Args:
         question: The question, as plain text.
@@ -53,16 +53,11 @@ def self_route(  # noqa: C901, PLR0912 - one loop, read as a whole
     Returns:
         The answer. Its text ends where the verdict became certain; `Answer.ended` adds the rest of the reply.
     """
-    passages: Sequence[Any] | None = yield Retrieve(question)
-    if passages is None and ladder[0] == "rag":  # nothing was found, and nothing leads to a document
-        ladder = ("rag",)
-    passages = passages or []
-    if compares and passages and (yield Compare(passages)):
-        ladder = ("long_context",)
+    passages, ladder = yield from _retrieved(question, ladder, compares=compares)
     route: Route = "rag"
     context, announced, skipped = passages, False, False
-    reply = Judged("", NO_PASSAGES if ladder[0] == "rag" else STARTED)
-    decision = reply.verdict
+    decision = NO_PASSAGES if ladder[0] == "rag" else STARTED
+    reply = Judged("", decision)
     for at, step in enumerate(ladder):
         if step == "rag":
             if passages:
@@ -79,12 +74,10 @@ def self_route(  # noqa: C901, PLR0912 - one loop, read as a whole
                 reply = Judged("", reply.verdict)
                 break
             found = found or (yield ReadDocuments(passages))
-            if found is None:
-                continue
-            if not found:
+            if found is not None and not found:
                 return Answer(refusal, step, False, decision, passages, found)
-            asked = yield from _ask(step, passages, found, rung, ends="long_context" not in ladder[at + 1 :])
-            if asked is None:
+            ends = "long_context" not in ladder[at + 1 :]
+            if found is None or (asked := (yield from _ask(step, passages, found, rung, ends=ends))) is None:
                 continue
             route, (reply, context), skipped = step, asked, False
         if not reply.verdict.escalates:
@@ -97,6 +90,19 @@ def self_route(  # noqa: C901, PLR0912 - one loop, read as a whole
     if reply.verdict.signal == "doubt":
         reply = yield Generate(route, context, resumed=True)
     return Answer(reply.text or refusal, route, reply.verdict.signal == "answered", decision, passages, context)
+
+
+def _retrieved(
+    question: str, ladder: Sequence[Route], *, compares: bool
+) -> Generator[Effect, Any, tuple[Sequence[Any], Sequence[Route]]]:
+    """Return the passages that the draft reads, and the steps that are left with them."""
+    passages: Sequence[Any] | None = yield Retrieve(question)
+    if passages is None and ladder[0] == "rag":  # nothing was found, and nothing leads to a document
+        ladder = ("rag",)
+    passages = passages or []
+    if compares and passages and (yield Compare(passages)):
+        ladder = ("long_context",)
+    return passages, ladder
 
 
 def _ask(

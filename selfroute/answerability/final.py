@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 
 from selfroute.answerability.echo import Sent
 from selfroute.answerability.ending import ANSWERED, Kind, Verdict
-from selfroute.answerability.gate import Gate, ReplyGate, declines
+from selfroute.answerability.gate import Gate, declines
+from selfroute.answerability.reply_gate import ReplyGate
 from selfroute.answerability.spoken import said_in
 from selfroute.languages.words import UNSPACED, Refusal, compile_refusal, fold, mark_of, word_pattern
 

@@ -19,7 +19,8 @@ from typing import Any
 from selfroute.answerability.behind import Behind
 from selfroute.answerability.echo import Sent
 from selfroute.answerability.ending import ANSWERED, Kind, Verdict
-from selfroute.answerability.gate import Gate, ReplyGate
+from selfroute.answerability.gate import Gate
+from selfroute.answerability.reply_gate import ReplyGate
 from selfroute.answerability.scores import Numbers, NumbersReader
 from selfroute.answerability.spoken import Opening
 from selfroute.answerability.structured import ReportReader

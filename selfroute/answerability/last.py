@@ -8,8 +8,9 @@ from __future__ import annotations
 from selfroute.answerability.echo import Sent
 from selfroute.answerability.ending import Kind
 from selfroute.answerability.final import FinalGate
-from selfroute.answerability.gate import Gate, ReplyGate
+from selfroute.answerability.gate import Gate
 from selfroute.answerability.graded import GradedGate
+from selfroute.answerability.reply_gate import ReplyGate
 
 
 class LastGate(ReplyGate):

@@ -35,7 +35,7 @@ from selfroute.usage.counts import Entry, StepUsage
 from selfroute.usage.prices import cost_of
 
 if TYPE_CHECKING:
-    from selfroute.answerability.gate import ReplyGate
+    from selfroute.answerability.reply_gate import ReplyGate
 
 Document = TypeVar("Document")
 _NOTHING_FOUND = (

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from selfroute.answerability.ending import Ending, Verdict
 from selfroute.answerability.final import FinalGate
-from selfroute.answerability.gate import Gate, ReplyGate
+from selfroute.answerability.gate import Gate
 from selfroute.answerability.graded import GradedGate
 from selfroute.answerability.last import LastGate
+from selfroute.answerability.reply_gate import ReplyGate
 from selfroute.effects import Decide, Decided, Judged
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from llama_index.core.schema import QueryBundle
 
 from llamaindex_selfroute import SelfRouteQueryEngine, SelfRouteSynthesizer, internals, models
 from llamaindex_selfroute.host import LlamaIndexHost, SynthesizerParts
-from llamaindex_selfroute.models import ResponseTally, name_of
+from llamaindex_selfroute.models import name_of
+from llamaindex_selfroute.tally import ResponseTally
 from selfroute.calls.call import Call
 from selfroute.calls.drivers import run
 from selfroute.effects import Answer
