@@ -1,7 +1,4 @@
-"""The rules that recognise a decline in French.
-
-Tested only on examples that we wrote ourselves, not on real replies.
-"""
+"""The rules that recognise a decline in French, tested only on examples that we wrote ourselves."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The rules that recognise a decline in German.
-
-Tested only on examples that we wrote ourselves, not on real replies.
-"""
+"""The rules that recognise a decline in German, tested only on examples that we wrote ourselves."""
 
 from __future__ import annotations
 
