@@ -46,8 +46,9 @@ class Tally:
         self.error: Exception | None = None
 
     def add_piece(self, piece: Any, /) -> str:
-        """Add a piece of a reply, in the framework's form, and return its text."""
-        raise NotImplementedError
+        """Add a piece of a reply, and return its text; a piece is text, unless a framework has its own form."""
+        self.text.append(piece)
+        return str(piece)
 
     def usage(self, prompt: Callable[[], str]) -> StepUsage | None:
         """Return the usage of the call; None if it failed before any text came, for which no provider charges.
