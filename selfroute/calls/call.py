@@ -192,13 +192,7 @@ class Call(Generic[Document]):
                 await self.reading.aread()
             fitted = await self.fitting.afit(effect)
             read.extend(fitted)
-        long = self.reading.length(fitted) > LONG
-        repeats = (
-            await asyncio.to_thread(self.deciding.repeats, effect, fitted)
-            if long
-            else self.deciding.repeats(effect, fitted)
-        )
-        return None if repeats else fitted
+        return None if await self.deciding.arepeats(effect, fitted) else fitted
 
     def _explained(self, effect: ReadDocuments) -> ReadDocuments:
         """Return the effect with the error that says what is too long, where the host raised another one."""
