@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 import pytest
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.exceptions import ContextOverflowError
 from langchain_core.runnables import RunnableLambda
@@ -174,3 +175,29 @@ async def test_the_name_of_a_run_is_that_of_no_run_inside(mode: str) -> None:
     tracer = await trace(a_chain(escalation=lambda case: asking.invoke(case.question)), mode, run_name="mine")
     names = [name for what, name in tracer.log if what == "start"]
     assert (names[0], names.count("mine"), "RunnableLambda" in names) == ("mine", 1, True)
+
+
+class _EndRaises(BaseCallbackHandler):
+    """A handler that fails as the chain's run ends, and notes what it hears of it."""
+
+    raise_error = run_inline = True
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+
+    def on_chain_end(self, outputs: Any, *, parent_run_id: Any = None, **_: Any) -> None:
+        if parent_run_id is None:
+            self.heard.append("end")
+            raise KeyError
+
+    def on_chain_error(self, error: BaseException, *, parent_run_id: Any = None, **_: Any) -> None:
+        if parent_run_id is None:
+            self.heard.append("error")
+
+
+@pytest.mark.parametrize("mode", ["invoke", "ainvoke"])
+async def test_run_ends_once(mode: str) -> None:
+    handler = _EndRaises()
+    with pytest.raises(KeyError):
+        await ask(a_chain(), QUESTION, mode, {"callbacks": [handler]})
+    assert handler.heard == ["end"]
