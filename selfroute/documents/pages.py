@@ -44,7 +44,7 @@ def page_at(pages: Sequence[Sequence[Any]], offset: int) -> Page | None:
     return found
 
 
-class Placing(NamedTuple):
+class PagePosition(NamedTuple):
     """Where a text that a model was given stands in its document, and what is known of its pages.
 
     Attributes:
@@ -64,12 +64,12 @@ class Placing(NamedTuple):
         return page_at(self.pages, self.begins + offset) if self.pages else self.page
 
 
-def placing_of(metadata: Mapping[str, Any], text: str | None = None) -> Placing:
-    """Return what the metadata of a passage, a section or a document say of its place."""
+def read_position(metadata: Mapping[str, Any], text: str | None = None) -> PagePosition:
+    """Return what the metadata of a passage, a section or a document say of where it stands."""
     label = label_in(metadata, text)
     is_section = label.get("method") == "sections"
     begins = label["start"] if is_section else label.get("read", (0,))[0]
-    return Placing(begins, begins if is_section else 0, label.get("pages", ()), page_of(metadata))
+    return PagePosition(begins, begins if is_section else 0, label.get("pages", ()), page_of(metadata))
 
 
 class Pages:
