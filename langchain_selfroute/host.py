@@ -35,15 +35,14 @@ from langchain_selfroute.convert import (
 )
 from langchain_selfroute.models import MessageTally, TooLongHeard, has_fallbacks
 from langchain_selfroute.prompting import FilledPrompt, context_of
-from langchain_selfroute.stored import StoredDocuments
 from langchain_selfroute.stored.kinds import filter_test
-from langchain_selfroute.stored.searches import FoundHeard, fixed
+from langchain_selfroute.stored.reading import FoundHeard, StoredDocuments
+from langchain_selfroute.stored.searches import fixed
 from selfroute.answerability.structured import length_of
 from selfroute.caching import ProviderCache
 from selfroute.calls.host import Host, Parts, Position, Prompt
 from selfroute.documents.access import StoredChunk, visible
 from selfroute.documents.chunks import headings_of, without_keys
-from selfroute.documents.stored import ScopedDocuments
 from selfroute.effects import Decided, ReadDocuments, Route
 from selfroute.hangup import LoopTurned, ahang_up, hang_up
 from selfroute.prompts import sendable
@@ -123,7 +122,7 @@ class LangChainHost(Host[Document]):
         try:
             self.retriever = fixed(self.parts.retriever, self.config)
             if isinstance(source, StoredDocuments):
-                self._source = source.behind(self.retriever, self.config)
+                self._source = source.limited_to(self.retriever, self.config)
             else:
                 self._test = filter_test(self.retriever, self.config)
         except Exception as error:  # noqa: BLE001 - an answer from passages needs no documents
@@ -165,7 +164,8 @@ class LangChainHost(Host[Document]):
         Its config has a listener to what is found, if the retriever may drop some of it for any reason.
         """
         config = self._child("retrieve")
-        if isinstance(self._source, ScopedDocuments) and self._source.doubted:
+        view = getattr(self._source, "view", None)
+        if view and view.doubted:
             self._found = FoundHeard(self._source)
             cast("BaseCallbackManager", config["callbacks"]).add_handler(self._found)
         return (self.question if _takes_string(self.retriever) else dict(self.inputs)), config

@@ -1,14 +1,12 @@
-"""Find the searches behind a retriever, through whatever LangChain wraps around them, and what limits them."""
+"""Find the searches that a retriever makes, inside LangChain's own wrappers around them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
-from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.documents import Document
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import (
@@ -23,15 +21,12 @@ from langchain_core.runnables.configurable import DynamicRunnable
 from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 
 from langchain_selfroute import known
-from langchain_selfroute.convert import config_within, retrieved_of
+from langchain_selfroute.convert import config_within
 from langchain_selfroute.internals import is_retry
 from langchain_selfroute.stored.originals import Originals
-from langchain_selfroute.stored.stores import Store
-from selfroute.documents.access import frozen, is_one_of, is_same, name_of
-from selfroute.documents.stored import ScopedDocuments
+from selfroute.documents.access import frozen, is_one_of, name_of
 
 _OWN = ("_get_relevant_documents", "_aget_relevant_documents", "invoke", "ainvoke")
-_HARMLESS = frozenset({"k", "fetch_k", "lambda_mult", "score_threshold"})
 _Config = RunnableConfig | None
 _Arguments = Mapping[str, Any]
 
@@ -51,70 +46,6 @@ class Search:
     arguments: _Arguments
     originals: Originals | None = None
     certain: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class RetrieverScope:
-    """The store that a retriever searches, and what limits the search.
-
-    Attributes:
-        vectorstores: The store, as each of the searches knows it.
-        filter: The filter; None if it has no filter.
-        others: The names of other search arguments that may hide chunks.
-        originals: What the retriever returns in place of the chunks that it finds, if it does.
-        certain: Whether nothing else hides chunks.
-    """
-
-    vectorstores: Sequence[VectorStore]
-    filter: Any = None
-    others: tuple[str, ...] = ()
-    originals: Originals | None = None
-    certain: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What may be read; falsy if nothing is hidden.
-
-    Attributes:
-        conditions: What each chunk must match, in the store's own terms.
-        retrievers: Those of the conditions that the retriever itself has.
-        originals: What to read in place of the chunks, if anything.
-    """
-
-    conditions: Sequence[Any]
-    retrievers: Sequence[Any]
-    originals: Originals | None = None
-
-    def __bool__(self) -> bool:
-        return bool(self.conditions)
-
-
-def scope_of(retriever: Runnable[Any, Any], config: RunnableConfig, store: Store) -> RetrieverScope | None:
-    """Find what limits a retriever, within whatever LangChain wraps around it.
-
-    Args:
-        retriever: The retriever.
-        config: The config of the call.
-        store: The store that is read; it says what its filters are called.
-
-    Returns:
-        The scope; None if it cannot be determined, so that anything may be hidden from the retriever.
-    """
-    searches = searches_of(retriever, config)
-    if not searches:
-        return None
-    first, key = searches[0], store.filter_key
-    filters = [None if is_empty(found := search.arguments.get(key)) else found for search in searches]
-    alike = all(is_same(one, filters[0]) for one in filters)
-    if not alike or any(search.originals != first.originals for search in searches):
-        return None
-    harmless = _HARMLESS | store.harmless | {key}
-    arguments = [item for search in searches for item in search.arguments.items()]
-    others = {name for name, value in arguments if name not in harmless and value is not None}
-    stores = [search.vectorstore for search in searches]
-    certain = all(search.certain for search in searches)
-    return RetrieverScope(stores, filters[0], tuple(sorted(others)), first.originals, certain)
 
 
 def is_empty(condition: Any) -> bool:
@@ -321,18 +252,3 @@ _KINDS: Mapping[str, _Kind] = {
     }.items()
 }
 """How to see through LangChain's own retrievers, by the full names of their classes; subclasses are unknown."""
-
-
-class FoundHeard(BaseCallbackHandler):
-    """Notes what all retrievers find that run within the retrieval of one question."""
-
-    run_inline = True
-
-    def __init__(self, stored: ScopedDocuments[Document, Document]) -> None:
-        """Note it as these documents name and read passages."""
-        self._stored = stored
-        self.found: set[tuple[Hashable | None, str]] = set()
-
-    def on_retriever_end(self, documents: Sequence[Document], **_: Any) -> None:
-        """Note what a retriever has found."""
-        self.found |= self._stored.noted(retrieved_of(documents))

@@ -11,7 +11,8 @@ from selfroute.checking.words import keys_of, likely_key, message_of, plural, qu
 from selfroute.documents.chunks import offset
 from selfroute.documents.label import label_in
 from selfroute.documents.pages import page_of
-from selfroute.documents.stored import ScopedDocuments
+from selfroute.documents.stored import BaseStoredDocuments
+from selfroute.documents.view import View
 from selfroute.errors import ConfigurationError
 
 Document = TypeVar("Document")
@@ -59,8 +60,8 @@ class OnDocuments(TriedQuestion[Document]):
     def _own(self) -> str:
         return "a list" if isinstance(self.source, list | tuple) else "your own code"
 
-    def _look_at_names(self, stored: ScopedDocuments[Document, Any], found: str) -> Remark:
-        names = stored.names(self.found)
+    def _look_at_names(self, stored: BaseStoredDocuments[Document, Any], found: str) -> Remark:
+        names = list(map(stored.name, self.found))
         known = [name for name in names if name is not None]
         key = stored.source_key
         by = f" as metadata[{key!r}]" if key else ""
@@ -111,21 +112,21 @@ class OnDocuments(TriedQuestion[Document]):
             return False, message_of(error), ""
         if not self.found:
             return None, "not tried, because no passage was found", ""
-        if self.stored is not None and not self.stored.is_overridden:
-            return self._look_at_access(self.stored)
+        if self.stored is not None and self.stored.view and not self.stored.is_overridden:
+            return self._look_at_view(self.stored.view, self.stored.advice)
         return None, f"not tried: documents= is {self._own}, which must leave out what a user may not see", ""
 
-    def _look_at_access(self, stored: ScopedDocuments[Document, Any]) -> Remark:
+    def _look_at_view(self, view: View[Any], advice: str) -> Remark:
         if refusal := self._refusal:
             return False, *refusal
-        access = stored.access()
-        if access.verified and "read" in self.errors:
+        limits = view.limits
+        if limits.compared and "read" in self.errors:
             return None, "not tried, because the document could not be read", ""
-        if access.is_from_passages:
+        if view.limits_from_passages:
             found = "we cannot see what the retriever hides, but all chunks of this document match its passages"
-            return True, found, f"if the chunks of a document do not match, the question is refused: {stored.advice}"
+            return True, found, f"if the chunks of a document do not match, the question is refused: {advice}"
         limited = "only chunks that the filter admits are read"
-        return True, limited if access.limits else "no filter hides any chunk", ""
+        return True, limited if limits else "no filter hides any chunk", ""
 
     @property
     def _refusal(self) -> tuple[str, str] | None:
@@ -165,7 +166,7 @@ class OnDocuments(TriedQuestion[Document]):
 
     def _quoted_name(self, document: Document) -> str:
         name = self.host.source_of(document)
-        known = self.stored is not None and name is not None and name in self.stored.names(self.found)
+        known = self.stored is not None and name is not None and name in map(self.stored.name, self.found)
         return quoted(name) if known else "a passage"
 
     @property
@@ -228,10 +229,6 @@ class OnDocuments(TriedQuestion[Document]):
             return "it may not be read"
         if not self.found and not self.read:
             return "no passage was found"
-        if self.stored is not None and self.errors and not any(map(_is_name, self.stored.names(self.found))):
+        if self.stored is not None and self.errors and all(self.stored.name(one) is None for one in self.found):
             return "no passage names a document"
         return None
-
-
-def _is_name(name: object) -> bool:
-    return name is not None
