@@ -24,7 +24,7 @@ from selfroute.documents.rebuild import RebuiltDocument, rebuild
 _SOURCES = (str, int, float)  # what names a document
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class StoredChunks(reader.Store[Document, Document]):
     """The chunks of a vector store.
 

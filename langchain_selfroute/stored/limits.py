@@ -56,13 +56,12 @@ def view_of(
     """
     searches = () if retriever is None else searches_of(retriever, config) or ()
     filters = [None if is_empty(one) else one for one in [one.arguments.get(store.filter_key) for one in searches]]
-    if any(not is_same(condition, filters[0]) for condition in filters) or any(
-        search.originals != searches[0].originals for search in searches
-    ):
-        searches = ()  # what one of them finds, another one may hide
-    harmless = _HARMLESS | store.harmless | {store.filter_key}
-    arguments = [item for search in searches for item in search.arguments.items()]
-    hiding = {name for name, value in arguments if name not in harmless and value is not None}
+    for search, condition in zip(searches[1:], filters[1:], strict=True):
+        if search.originals != searches[0].originals or not is_same(condition, filters[0]):
+            searches = ()  # what one of them finds, another one may hide
+            break
+    given = {name for search in searches for name, value in search.arguments.items() if value is not None}
+    hiding = given - _HARMLESS - store.harmless - {store.filter_key}
     if hiding and declared is None:
         msg = f"the retriever's search_kwargs have {', '.join(sorted(hiding))}, which may hide chunks: {ADVICE}"
         raise ConfigurationError(msg)

@@ -115,10 +115,16 @@ def _limits_in(
         limits.copies is not None  # then each node is compared with its copy
         or all(map(store.is_searched_by, leaves_of(retriever)))
     )
-    if not here:
-        limits = replace(limits, bigger=OPEN.bigger)
-    compared = declared is None if known is None else not here
-    return replace(limits, key=limits.identity, cached=store.lists_ids, compared=compared)
+    return NodeLimits(
+        filters=limits.filters,
+        documents=limits.documents,
+        nodes=limits.nodes,
+        copies=limits.copies,
+        bigger=limits.bigger if here else OPEN.bigger,
+        key=limits.identity,
+        cached=store.lists_ids,
+        compared=declared is None if known is None else not here,
+    )
 
 
 def limits_of(retriever: BaseRetriever) -> NodeLimits | None:

@@ -27,7 +27,7 @@ from selfroute.documents.rebuild import RebuiltDocument, rebuild
 _EXCLUDED = ("excluded_llm_metadata_keys", "excluded_embed_metadata_keys")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class StoredNodes(reader.Store[NodeWithScore, BaseNode]):
     """The nodes of an index.
 
@@ -62,10 +62,7 @@ class StoredNodes(reader.Store[NodeWithScore, BaseNode]):
 
     @override
     def name(self, passage: NodeWithScore) -> Name | None:
-        return self._name_of(passage.node)
-
-    def _name_of(self, node: BaseNode) -> Name | None:
-        return name_of(node, self.source_key, self.listed.can_find)
+        return name_of(passage.node, self.source_key, self.listed.can_find)
 
     @override
     def unnamed(self, passages: Sequence[NodeWithScore]) -> str | None:
@@ -92,7 +89,7 @@ class StoredNodes(reader.Store[NodeWithScore, BaseNode]):
         meets = test_of(limits.filters)
 
         def belongs(node: BaseNode) -> bool:
-            return self._name_of(node) == source and meets(node)
+            return name_of(node, self.source_key, self.listed.can_find) == source and meets(node)
 
         shown = limits.bigger.shown(belongs, partial(self._hidden, source, limits))
         parent_start = limits.bigger.starts(self.docstore)

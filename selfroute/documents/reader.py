@@ -9,8 +9,9 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 from selfroute.documents.access import RetrievedChunk, StoredChunk, VisibilityCheck
 from selfroute.documents.cache import Cache, CachedDocument, Size, ids_digest
 from selfroute.documents.chunks import PLACE_KEYS, shared_items, without_keys
+from selfroute.documents.found import rebuild_found
 from selfroute.documents.ordering import UnknownOrderError, numbered
-from selfroute.documents.rebuild import RebuiltDocument, rebuild_found
+from selfroute.documents.rebuild import RebuiltDocument
 from selfroute.documents.view import View
 from selfroute.documents.window import stands_in
 from selfroute.errors import ConfigurationError, DocumentNotFoundError
@@ -137,9 +138,10 @@ class DocumentReader(Generic[Passage, Document]):
         alone = [Size(None, len(store.text_of(store.alone(of[0])))) for source, of in groups if source is None]
         if not sources:
             return alone
-        if view.limits.key is None or view.limits.compared:
+        limits = view.limits
+        if limits.key is None or limits.compared:
             return None
-        keys: list[Hashable] = [(source, view.limits.key) for source in sources]
+        keys: list[Hashable] = [(source, limits.key) for source in sources]
         sizes = [Size(key, size) for key in keys if (size := known.get(key)) is not None]
         return None if len(sizes) < len(keys) else [*alone, *sizes]
 

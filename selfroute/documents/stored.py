@@ -58,6 +58,11 @@ class BaseStoredDocuments(NamesUncopied, Generic[Passage, Document]):
         raise NotImplementedError
 
     @property
+    def doubted(self) -> bool:
+        """Whether unknown parts may hide more than any filter says."""
+        return self.view is None or self.view.doubted
+
+    @property
     def is_overridden(self) -> bool:
         """Whether a user's subclass decides what is read; then lengths are not known before."""
         return False
@@ -82,8 +87,9 @@ class BaseStoredDocuments(NamesUncopied, Generic[Passage, Document]):
 
     def sizes(self, passages: Sequence[Passage]) -> list[Size] | None:
         """Return the sizes of the documents without reading them; None if they are not known."""
-        view = self.view
-        return None if view is None or view.doubted or self.is_overridden else self._reader.sizes(passages, view)
+        if self.view is None or self.view.doubted or self.is_overridden:
+            return None
+        return self._reader.sizes(passages, self.view)
 
     def name(self, passage: Passage) -> Hashable | None:
         """Return the name of a passage's document; None if the passage names none."""
