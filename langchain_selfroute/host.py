@@ -164,7 +164,7 @@ class LangChainHost(Host[Document]):
         Its config has a listener to what is found, if the retriever may drop some of it for any reason.
         """
         config = self._child("retrieve")
-        if isinstance(self._source, StoredDocuments) and self._source.doubted:
+        if isinstance(self._source, StoredDocuments) and self._source.view and self._source.view.doubted:
             self._found = FoundHeard(self._source)
             cast("BaseCallbackManager", config["callbacks"]).add_handler(self._found)
         return (self.question if _takes_string(self.retriever) else dict(self.inputs)), config
@@ -173,7 +173,7 @@ class LangChainHost(Host[Document]):
         """Return the passages, and note which of those found were dropped."""
         passages = convert.retrieved_of(found)
         if self._found:
-            self._source.note_dropped(self._found.found, passages)
+            self._found.dropped.note_left(passages)
         return passages
 
     @override

@@ -233,7 +233,9 @@ class LlamaIndexHost(Host[NodeWithScore]):
     @override
     def source_of(self, document: NodeWithScore) -> str:
         node = document.node
-        name = self.source.name(document) if isinstance(self.source, BaseStoredDocuments) else node.ref_doc_id
+        name = (
+            self.source.reader.store.name(document) if isinstance(self.source, BaseStoredDocuments) else node.ref_doc_id
+        )
         return str(name or node.node_id)
 
     @override

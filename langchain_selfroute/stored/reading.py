@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from langchain_core.callbacks import BaseCallbackHandler
@@ -19,7 +19,7 @@ from langchain_selfroute.stored.kinds import store_of
 from langchain_selfroute.stored.limits import view_of
 from langchain_selfroute.stored.searches import is_empty
 from langchain_selfroute.stored.stores import Fetch
-from selfroute.documents.stored import BaseStoredDocuments, check_key
+from selfroute.documents.stored import BaseStoredDocuments, DroppedPassages, check_key
 from selfroute.documents.view import View
 from selfroute.errors import ConfigurationError
 
@@ -119,11 +119,11 @@ class StoredDocuments(BaseStoredDocuments[Document, Document]):
             DocumentNotFoundError: A document is not in the store (a `LookupError`).
             ConfigurationError: A chunk may be hidden from the retriever, and no filter was declared.
         """
-        return self.read(inputs["retrieved"])
+        return self._read(inputs["retrieved"])
 
     @property
     @override
-    def is_overridden(self) -> bool:
+    def _is_overridden(self) -> bool:
         return type(self).__call__ is not StoredDocuments.__call__
 
     def limited_to(self, retriever: Runnable[Any, Any], config: RunnableConfig) -> Self:
@@ -132,14 +132,14 @@ class StoredDocuments(BaseStoredDocuments[Document, Document]):
         Raises:
             ConfigurationError: The retriever has search arguments that may hide chunks, and no `filter` was declared.
         """
-        return self.in_view(view_of(retriever, config, self._store, self.filter))
+        return self._in_view(view_of(retriever, config, self._store, self.filter))
 
     @override
-    def unknown_view(self) -> View[Any]:
+    def _unknown_view(self) -> View[Any]:
         return view_of(None, {}, self._store, self.filter)
 
     @override
-    def opened(self) -> StoredChunks:
+    def _opened(self) -> StoredChunks:
         return StoredChunks(self._store, self.source_key, self.docstore, self.order_key)
 
     def search_kwargs(self, k: int) -> dict[str, Any]:
@@ -153,13 +153,12 @@ class FoundHeard(BaseCallbackHandler):
     run_inline = True
 
     def __init__(self, stored: StoredDocuments) -> None:
-        """Note it as these documents name and read passages."""
-        self._stored = stored
-        self.found: set[tuple[Hashable | None, str]] = set()
+        """Note what is dropped of these documents."""
+        self.dropped = DroppedPassages(stored)
 
     def on_retriever_end(self, documents: Sequence[Document], **_: Any) -> None:
         """Note what a retriever has found."""
-        self.found |= self._stored.noted(retrieved_of(documents))
+        self.dropped.note_found(retrieved_of(documents))
 
 
 def documents_behind(retriever: Any) -> StoredDocuments:

@@ -31,7 +31,7 @@ from llamaindex_selfroute.stored.bigger import BiggerNodes
 from llamaindex_selfroute.stored.conditions import Filters, strict_test_of
 from llamaindex_selfroute.stored.stores import Store
 from selfroute.documents.access import frozen, is_one_of, name_of, visible
-from selfroute.documents.stored import BaseStoredDocuments
+from selfroute.documents.stored import BaseStoredDocuments, DroppedPassages
 from selfroute.documents.view import Limits, View
 
 _HARMLESS = frozenset({"mmr_threshold", "mmr_prefetch_factor", "mmr_prefetch_k"})
@@ -236,7 +236,6 @@ def watched(postprocessors: Sequence[BaseNodePostprocessor], source: Any) -> Seq
     if not doubted or not isinstance(source, BaseStoredDocuments):
         return postprocessors
     first, last = doubted[0], doubted[-1] + 1
-    found = set[tuple[Hashable | None, str]]()
-    before = Watching(see=lambda nodes: found.update(source.noted(nodes)))
-    after = Watching(see=lambda nodes: source.note_dropped(found, nodes))
+    dropped = DroppedPassages(source)
+    before, after = Watching(see=dropped.note_found), Watching(see=dropped.note_left)
     return [*postprocessors[:first], before, *postprocessors[first:last], after, *postprocessors[last:]]

@@ -114,11 +114,11 @@ class StoredDocuments(BaseStoredDocuments[NodeWithScore, BaseNode]):
             DocumentNotFoundError: None of the documents is in the store (a `LookupError`).
             ConfigurationError: A node may be hidden from the retriever, and no filters were declared.
         """
-        return self.read(nodes)
+        return self._read(nodes)
 
     @property
     @override
-    def is_overridden(self) -> bool:
+    def _is_overridden(self) -> bool:
         return type(self).__call__ is not StoredDocuments.__call__
 
     def limited_to(
@@ -136,14 +136,14 @@ class StoredDocuments(BaseStoredDocuments[NodeWithScore, BaseNode]):
             is_copy: Whether the retriever is a copy already, which nobody changes.
         """
         asked = retriever if retriever is None or is_copy else fixed(retriever)
-        return self.in_view(view_of(asked, postprocessors, self._store, self.filters))
+        return self._in_view(view_of(asked, postprocessors, self._store, self.filters))
 
     @override
-    def unknown_view(self) -> View[Any]:
+    def _unknown_view(self) -> View[Any]:
         return view_of(None, (), self._store, self.filters)
 
     @override
-    def opened(self) -> StoredNodes:
+    def _opened(self) -> StoredNodes:
         return StoredNodes(self._store, self.source_key, self.docstore, self.order_key)
 
 

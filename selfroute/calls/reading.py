@@ -196,7 +196,7 @@ class Reading(Generic[Document]):
         with suppress(Exception):  # an answer from passages needs no documents
             source = self._host.source
             if isinstance(source, BaseStoredDocuments):
-                return source.sizes(self._of_the_best())
+                return source.reader.sizes(self._of_the_best(), source.view)
             if isinstance(source, list | tuple):
                 return [Size(None, self.length(source))]
         return None

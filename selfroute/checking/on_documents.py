@@ -61,7 +61,7 @@ class OnDocuments(TriedQuestion[Document]):
         return "a list" if isinstance(self.source, list | tuple) else "your own code"
 
     def _look_at_names(self, stored: BaseStoredDocuments[Document, Any], found: str) -> Remark:
-        names = list(map(stored.name, self.found))
+        names = list(map(stored.reader.store.name, self.found))
         known = [name for name in names if name is not None]
         key = stored.source_key
         by = f" as metadata[{key!r}]" if key else ""
@@ -112,8 +112,8 @@ class OnDocuments(TriedQuestion[Document]):
             return False, message_of(error), ""
         if not self.found:
             return None, "not tried, because no passage was found", ""
-        if self.stored is not None and self.stored.view and not self.stored.is_overridden:
-            return self._look_at_view(self.stored.view, self.stored.advice)
+        if self.stored is not None and self.stored.view and not self.stored.reader.is_overridden:
+            return self._look_at_view(self.stored.view, self.stored.reader.store.advice)
         return None, f"not tried: documents= is {self._own}, which must leave out what a user may not see", ""
 
     def _look_at_view(self, view: View[Any], advice: str) -> Remark:
@@ -134,7 +134,7 @@ class OnDocuments(TriedQuestion[Document]):
         error = self.errors.get("read")
         if self.stored is None or not isinstance(error, ConfigurationError):
             return None
-        message, advice = split_advice(message_of(error), self.stored.advice)
+        message, advice = split_advice(message_of(error), self.stored.reader.store.advice)
         return (message, advice) if advice else None
 
     def look_at_document(self) -> Remark:  # noqa: PLR0911 - one for each finding
@@ -166,7 +166,7 @@ class OnDocuments(TriedQuestion[Document]):
 
     def _quoted_name(self, document: Document) -> str:
         name = self.host.source_of(document)
-        known = self.stored is not None and name is not None and name in map(self.stored.name, self.found)
+        known = self.stored is not None and name is not None and name in map(self.stored.reader.store.name, self.found)
         return quoted(name) if known else "a passage"
 
     @property
@@ -229,6 +229,10 @@ class OnDocuments(TriedQuestion[Document]):
             return "it may not be read"
         if not self.found and not self.read:
             return "no passage was found"
-        if self.stored is not None and self.errors and all(self.stored.name(one) is None for one in self.found):
+        if (
+            self.stored is not None
+            and self.errors
+            and all(self.stored.reader.store.name(one) is None for one in self.found)
+        ):
             return "no passage names a document"
         return None

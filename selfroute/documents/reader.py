@@ -102,11 +102,12 @@ class DocumentReader(Generic[Passage, Document]):
 
     Attributes:
         store: The store.
+        is_overridden: Whether a user's own code decides what is read; then sizes are not known.
     """
 
-    def __init__(self, store: Store[Passage, Document], cache: Cache) -> None:
+    def __init__(self, store: Store[Passage, Document], cache: Cache, *, is_overridden: bool = False) -> None:
         """Read from a store; the cache keeps what was read from it."""
-        self.store, self._cache = store, cache
+        self.store, self._cache, self.is_overridden = store, cache, is_overridden
 
     def read(self, passages: Sequence[Passage], view: View[Any]) -> list[Document]:
         """Return the documents, best first and each once.
@@ -124,11 +125,13 @@ class DocumentReader(Generic[Passage, Document]):
             raise missing[0]
         return documents
 
-    def sizes(self, passages: Sequence[Passage], view: View[Any]) -> list[Size] | None:
+    def sizes(self, passages: Sequence[Passage], view: View[Any] | None) -> list[Size] | None:
         """Return the sizes of the documents; None if they are not known.
 
         It reads nothing, and looks for the limits only if each of the documents was read before, for anybody.
         """
+        if view is None or view.doubted or self.is_overridden:
+            return None
         groups, known = self._grouped(passages), self._cache.lengths
         sources = [source for source, _ in groups if source is not None]
         if any(known.get((source,)) is None for source in sources):

@@ -409,11 +409,11 @@ def test_third_adapter_reads_what_its_team_may(ran: Ran) -> None:
     store = names["StoredTexts"]([*names["ROWS"]])
     documents = {team: store.limited_to(team) for team in ("north", "south")}
     for _ in range(2):  # the second time out of the cache
-        assert [document.text for document in documents["north"].read(names["PASSAGES"])] == [names["MINUTES"]]
-        (south,) = documents["south"].read([names["Text"]("minutes", "Mr Lin")])
+        assert [document.text for document in documents["north"](names["PASSAGES"])] == [names["MINUTES"]]
+        (south,) = documents["south"]([names["Text"]("minutes", "Mr Lin")])
         assert south.text == "Mr Lin took the chair."
     store.rows.append(("y", "minutes", 23, "south", "Tea was served."))
-    (south,) = documents["south"].read([names["Text"]("minutes", "Mr Lin")])
+    (south,) = documents["south"]([names["Text"]("minutes", "Mr Lin")])
     assert south.text == "Mr Lin took the chair.\nTea was served."
 
 
