@@ -164,7 +164,7 @@ class LangChainHost(Host[Document]):
         Its config has a listener to what is found, if the retriever may drop some of it for any reason.
         """
         config = self._child("retrieve")
-        if isinstance(self._source, StoredDocuments) and self._source.view and self._source.view.doubted:
+        if isinstance(self._source, StoredDocuments) and self._source.view.doubted:
             self._found = FoundHeard(self._source)
             cast("BaseCallbackManager", config["callbacks"]).add_handler(self._found)
         return (self.question if _takes_string(self.retriever) else dict(self.inputs)), config

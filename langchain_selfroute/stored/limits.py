@@ -40,9 +40,7 @@ class ChunkLimits(Limits):
         return bool(self.conditions)
 
 
-def view_of(
-    retriever: Runnable[Any, Any] | None, config: RunnableConfig, store: Store, declared: Any
-) -> View[ChunkLimits]:
+def view_of(retriever: Runnable[Any, Any] | None, config: RunnableConfig, store: Store, declared: Any) -> View:
     """Return what a retriever may see, within whatever LangChain wraps around it.
 
     Args:

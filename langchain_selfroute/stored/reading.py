@@ -10,7 +10,7 @@ from langchain_core.documents import Document
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.stores import BaseStore
 from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
-from typing_extensions import Self, override
+from typing_extensions import Self
 
 from langchain_selfroute.arguments import check_store
 from langchain_selfroute.convert import retrieved_of
@@ -20,7 +20,6 @@ from langchain_selfroute.stored.limits import view_of
 from langchain_selfroute.stored.searches import is_empty
 from langchain_selfroute.stored.stores import Fetch
 from selfroute.documents.stored import BaseStoredDocuments, DroppedPassages, check_key
-from selfroute.documents.view import View
 from selfroute.errors import ConfigurationError
 
 
@@ -119,28 +118,18 @@ class StoredDocuments(BaseStoredDocuments[Document, Document]):
             DocumentNotFoundError: A document is not in the store (a `LookupError`).
             ConfigurationError: A chunk may be hidden from the retriever, and no filter was declared.
         """
-        return self._read(inputs["retrieved"])
+        limited = self if self.is_limited else self.limited_to(None, {})
+        return limited.reader.read(inputs["retrieved"], limited.view)
 
-    @property
-    @override
-    def _is_overridden(self) -> bool:
-        return type(self).__call__ is not StoredDocuments.__call__
-
-    def limited_to(self, retriever: Runnable[Any, Any], config: RunnableConfig) -> Self:
+    def limited_to(self, retriever: Runnable[Any, Any] | None, config: RunnableConfig) -> Self:
         """Return a shallow copy that reads only what a retriever may see in a call with this config.
 
         Raises:
             ConfigurationError: The retriever has search arguments that may hide chunks, and no `filter` was declared.
         """
-        return self._in_view(view_of(retriever, config, self._store, self.filter))
-
-    @override
-    def _unknown_view(self) -> View[Any]:
-        return view_of(None, {}, self._store, self.filter)
-
-    @override
-    def _opened(self) -> StoredChunks:
-        return StoredChunks(self._store, self.source_key, self.docstore, self.order_key)
+        view = view_of(retriever, config, self._store, self.filter)
+        store = StoredChunks(self._store, self.source_key, self.docstore, self.order_key)
+        return self._in_view(view, store, is_overridden=type(self).__call__ is not StoredDocuments.__call__)
 
     def search_kwargs(self, k: int) -> dict[str, Any]:
         """Return the arguments for a retriever of the same store: `k` passages under the declared filter."""

@@ -91,7 +91,7 @@ def view_of(
     postprocessors: Sequence[BaseNodePostprocessor],
     store: Store,
     declared: MetadataFilters | None,
-) -> View[NodeLimits]:
+) -> View:
     """Return what a retriever with these postprocessors may see.
 
     Args:

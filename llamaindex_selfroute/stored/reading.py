@@ -11,7 +11,7 @@ from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 from llama_index.core.storage.docstore import BaseDocumentStore
 from llama_index.core.vector_stores import MetadataFilters
-from typing_extensions import Self, override
+from typing_extensions import Self
 
 from llamaindex_selfroute.arguments import check_filters, check_index
 from llamaindex_selfroute.internals import fixed, index_of
@@ -20,7 +20,6 @@ from llamaindex_selfroute.stored.limits import view_of
 from llamaindex_selfroute.stored.nodes import StoredNodes
 from llamaindex_selfroute.stored.stores import Fetch
 from selfroute.documents.stored import BaseStoredDocuments, check_key
-from selfroute.documents.view import View
 from selfroute.errors import ConfigurationError
 
 
@@ -114,12 +113,8 @@ class StoredDocuments(BaseStoredDocuments[NodeWithScore, BaseNode]):
             DocumentNotFoundError: None of the documents is in the store (a `LookupError`).
             ConfigurationError: A node may be hidden from the retriever, and no filters were declared.
         """
-        return self._read(nodes)
-
-    @property
-    @override
-    def _is_overridden(self) -> bool:
-        return type(self).__call__ is not StoredDocuments.__call__
+        limited = self if self.is_limited else self.limited_to(None)
+        return limited.reader.read(nodes, limited.view)
 
     def limited_to(
         self,
@@ -136,15 +131,9 @@ class StoredDocuments(BaseStoredDocuments[NodeWithScore, BaseNode]):
             is_copy: Whether the retriever is a copy already, which nobody changes.
         """
         asked = retriever if retriever is None or is_copy else fixed(retriever)
-        return self._in_view(view_of(asked, postprocessors, self._store, self.filters))
-
-    @override
-    def _unknown_view(self) -> View[Any]:
-        return view_of(None, (), self._store, self.filters)
-
-    @override
-    def _opened(self) -> StoredNodes:
-        return StoredNodes(self._store, self.source_key, self.docstore, self.order_key)
+        view = view_of(asked, postprocessors, self._store, self.filters)
+        store = StoredNodes(self._store, self.source_key, self.docstore, self.order_key)
+        return self._in_view(view, store, is_overridden=type(self).__call__ is not StoredDocuments.__call__)
 
 
 def documents_behind(retriever: BaseRetriever) -> StoredDocuments:

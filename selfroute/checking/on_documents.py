@@ -112,11 +112,11 @@ class OnDocuments(TriedQuestion[Document]):
             return False, message_of(error), ""
         if not self.found:
             return None, "not tried, because no passage was found", ""
-        if self.stored is not None and self.stored.view and not self.stored.reader.is_overridden:
+        if self.stored is not None and not self.stored.reader.is_overridden:
             return self._look_at_view(self.stored.view, self.stored.reader.store.advice)
         return None, f"not tried: documents= is {self._own}, which must leave out what a user may not see", ""
 
-    def _look_at_view(self, view: View[Any], advice: str) -> Remark:
+    def _look_at_view(self, view: View, advice: str) -> Remark:
         if refusal := self._refusal:
             return False, *refusal
         limits = view.limits

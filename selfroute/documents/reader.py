@@ -109,7 +109,7 @@ class DocumentReader(Generic[Passage, Document]):
         """Read from a store; the cache keeps what was read from it."""
         self.store, self._cache, self.is_overridden = store, cache, is_overridden
 
-    def read(self, passages: Sequence[Passage], view: View[Any]) -> list[Document]:
+    def read(self, passages: Sequence[Passage], view: View) -> list[Document]:
         """Return the documents, best first and each once.
 
         Raises:
@@ -125,12 +125,12 @@ class DocumentReader(Generic[Passage, Document]):
             raise missing[0]
         return documents
 
-    def sizes(self, passages: Sequence[Passage], view: View[Any] | None) -> list[Size] | None:
+    def sizes(self, passages: Sequence[Passage], view: View) -> list[Size] | None:
         """Return the sizes of the documents; None if they are not known.
 
         It reads nothing, and looks for the limits only if each of the documents was read before, for anybody.
         """
-        if view is None or view.doubted or self.is_overridden:
+        if view.doubted or self.is_overridden:
             return None
         groups, known = self._grouped(passages), self._cache.lengths
         sources = [source for source, _ in groups if source is not None]
@@ -160,7 +160,7 @@ class DocumentReader(Generic[Passage, Document]):
             groups.setdefault(key, (source, []))[1].append(passage)
         return list(groups.values())
 
-    def _check_names(self, groups: Sequence[_Group[Passage]], view: View[Any]) -> None:
+    def _check_names(self, groups: Sequence[_Group[Passage]], view: View) -> None:
         """Raise if no passage names its document, unless they may be whole documents."""
         if groups and all(source is None for source, _ in groups) and not view.limits.whole:
             message = self.store.unnamed([passage for _, found in groups for passage in found])
@@ -168,7 +168,7 @@ class DocumentReader(Generic[Passage, Document]):
                 raise DocumentNotFoundError(message)
 
     def _read_groups(
-        self, groups: Sequence[_Group[Passage]], view: View[Any], missing: list[DocumentNotFoundError]
+        self, groups: Sequence[_Group[Passage]], view: View, missing: list[DocumentNotFoundError]
     ) -> Iterator[Document]:
         for source, passages in groups:
             try:
@@ -185,7 +185,7 @@ class DocumentReader(Generic[Passage, Document]):
                     self._cache.lengths.put((source, view.limits.key), len(self.store.text_of(document)))
                 yield document
 
-    def _read_one(self, source: Any, passages: Sequence[Passage], view: View[Any]) -> Document:
+    def _read_one(self, source: Any, passages: Sequence[Passage], view: View) -> Document:
         if source is None:
             return self.store.alone(passages[0])
         if view.limits.compared:  # before anything is used, even the original
@@ -200,7 +200,7 @@ class DocumentReader(Generic[Passage, Document]):
                 rebuilt = self._cached(source, found, view) or self._rebuilt(source, found, view, None)
         return self.store.document(source, rebuilt.document, rebuilt.fields) if original is None else original
 
-    def _refuse_dropped(self, source: Any, view: View[Any]) -> None:
+    def _refuse_dropped(self, source: Any, view: View) -> None:
         """Raise if an unknown part left out a passage of a document, whatever its metadata are."""
         if source in view.dropped and not view.declared:
             msg = (
@@ -209,7 +209,7 @@ class DocumentReader(Generic[Passage, Document]):
             )
             raise ConfigurationError(msg)
 
-    def _check(self, source: Any, found: Sequence[RetrievedChunk], view: View[Any]) -> VisibilityCheck:
+    def _check(self, source: Any, found: Sequence[RetrievedChunk], view: View) -> VisibilityCheck:
         return VisibilityCheck(
             source,
             found,
@@ -219,7 +219,7 @@ class DocumentReader(Generic[Passage, Document]):
             ignore_metadata=view.declared,
         )
 
-    def _visible_original(self, source: Any, passages: Sequence[Passage], view: View[Any]) -> Document | None:
+    def _visible_original(self, source: Any, passages: Sequence[Passage], view: View) -> Document | None:
         """Return the original, if the store holds the document and no filter hides a part of it."""
         original = self.store.original(source, passages)
         if original is not None:
@@ -228,14 +228,14 @@ class DocumentReader(Generic[Passage, Document]):
                 return None
         return original
 
-    def _cached(self, source: Any, found: Sequence[RetrievedChunk], view: View[Any]) -> CachedDocument | None:
+    def _cached(self, source: Any, found: Sequence[RetrievedChunk], view: View) -> CachedDocument | None:
         cached = self._cache.get(source, view.limits.key) if view.limits.cached else None
         if cached and all(stands_in(one.text, cached.document.text) for one in found):
             return cached if ids_digest(self.store.ids(source, view.limits)) == cached.ids_digest else None
         return None
 
     def _rebuilt(
-        self, source: Any, found: Sequence[RetrievedChunk], view: View[Any], check: VisibilityCheck | None
+        self, source: Any, found: Sequence[RetrievedChunk], view: View, check: VisibilityCheck | None
     ) -> CachedDocument:
         """Read all chunks of a document and join them.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable
 from copy import copy
 from typing import Any, Generic, TypeVar
 
@@ -30,18 +30,20 @@ def check_key(argument: str, value: Any) -> None:
 class BaseStoredDocuments(NamesUncopied, Generic[Passage, Document]):
     """The documents that passages came from, read out of a store, best first and each once.
 
-    A framework's `StoredDocuments` says how the store is opened, and is called as the framework calls any source of
-    documents. A user's subclass overrides `__call__` to restrict or redact what is read.
+    A framework's `StoredDocuments` is called as that calls any source of documents. A user's subclass overrides
+    `__call__` to restrict or redact what is read.
 
     Attributes:
         source_key: The key of the metadata that names a document; None if the framework has another place for its name.
         order_key: The key of the metadata that numbers the chunks of a document; None for the usual ones.
-        view: What may be read for a question; None outside of one.
-        reader: Reads the documents of that question.
+        is_limited: Whether these are the documents of one question. Only then there are a view and a reader.
+        view: What may be read for that question.
+        reader: Reads the documents.
     """
 
     source_key: Any = None
-    view: View[Any] | None = None
+    is_limited: bool = False
+    view: View
     reader: DocumentReader[Passage, Document]
 
     def __init__(self, order_key: str | None = None) -> None:
@@ -53,31 +55,20 @@ class BaseStoredDocuments(NamesUncopied, Generic[Passage, Document]):
         """Drop a document from the cache, or all documents if `source` is None, so that it is read again."""
         self._cache.forget(source)
 
-    def _opened(self) -> Store[Passage, Document]:
-        """Return the store, as it is configured now."""
-        raise NotImplementedError
+    def _in_view(  # noqa: PYI019 - Python 3.10 has no typing.Self
+        self: Stored, view: View, store: Store[Any, Any], *, is_overridden: bool = False
+    ) -> Stored:
+        """Return a shallow copy that reads only what a view lets through.
 
-    def _unknown_view(self) -> View[Any]:
-        """Return the view of a retriever that is not known."""
-        raise NotImplementedError
-
-    @property
-    def _is_overridden(self) -> bool:
-        """Whether a user's subclass decides what is read."""
-        return False
-
-    def _in_view(self: Stored, view: View[Any]) -> Stored:  # noqa: PYI019 - Python 3.10 has no typing.Self
-        """Return a shallow copy that reads only what a view lets through."""
+        Args:
+            view: The view.
+            store: The store, as it is configured now.
+            is_overridden: Whether a user's subclass decides what is read.
+        """
         limited = copy(self)
-        limited.view = view
-        limited.reader = DocumentReader(self._opened(), self._cache, is_overridden=self._is_overridden)
+        limited.is_limited, limited.view = True, view
+        limited.reader = DocumentReader(store, self._cache, is_overridden=is_overridden)
         return limited
-
-    def _read(self, passages: Sequence[Passage]) -> list[Document]:
-        """Read the documents within the view."""
-        if self.view is None:
-            return DocumentReader(self._opened(), self._cache).read(passages, self._unknown_view())
-        return self.reader.read(passages, self.view)
 
 
 class DroppedPassages(Generic[Passage]):
@@ -94,8 +85,7 @@ class DroppedPassages(Generic[Passage]):
 
     def note_left(self, passages: Iterable[Passage]) -> None:
         """Hide the documents of all passages that were found and are not among these."""
-        if self._view:
-            self._view.dropped.update(source for source, _ in self._found - self._noted(passages))
+        self._view.dropped.update(source for source, _ in self._found - self._noted(passages))
 
     def _noted(self, passages: Iterable[Passage]) -> set[tuple[Hashable | None, str]]:
         return {(self._store.name(passage), self._store.retrieved(passage).text) for passage in passages}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,11 +23,8 @@ class Limits:
     whole: bool = field(default=False, compare=False)
 
 
-AnyLimits = TypeVar("AnyLimits", bound=Limits)
-
-
 @dataclass(slots=True, eq=False)
-class View(Generic[AnyLimits]):
+class View:
     """What a retriever may see of a store; it is passed to each read.
 
     Attributes:
@@ -38,11 +34,11 @@ class View(Generic[AnyLimits]):
         dropped: Names of documents of which a passage was found, and then left out or changed by an unknown part.
     """
 
-    find: Callable[[], AnyLimits]
+    find: Callable[[], Limits]
     declared: bool = False
     certain: bool = False
     dropped: set[Hashable] = field(default_factory=set)
-    _limits: AnyLimits | None = field(default=None, init=False)
+    _limits: Limits | None = field(default=None, init=False)
 
     @property
     def doubted(self) -> bool:
@@ -50,7 +46,7 @@ class View(Generic[AnyLimits]):
         return not (self.declared or self.certain)
 
     @property
-    def limits(self) -> AnyLimits:
+    def limits(self) -> Limits:
         """What each chunk must meet."""
         if self._limits is None:
             self._limits = self.find()

@@ -14,7 +14,7 @@ async def test_lengths_are_asked_once_documents_were_read(host: str) -> None:
     home, asked = house(f"{host} chroma", [*of(MINE, "ash.md"), *of(OTHER, "birch.md")]), list[Any]()
 
     class Counted(type(home.documents())):  # type: ignore[misc]
-        def _in_view(self, view: Any) -> Any:
+        def _in_view(self, view: Any, *given: Any, **more: Any) -> Any:
             find = view.find
 
             def found() -> Any:
@@ -22,7 +22,7 @@ async def test_lengths_are_asked_once_documents_were_read(host: str) -> None:
                 return find()
 
             view.find = found
-            return super()._in_view(view)
+            return super()._in_view(view, *given, **more)
 
     def draft(prompt: str) -> tuple[str, ...]:
         return ("unanswerable",) if "Unknown?" in prompt else ("It lifts 4.",)
