@@ -41,7 +41,7 @@ class ChunkLimits(Limits):
 
 
 def view_of(retriever: Runnable[Any, Any] | None, config: RunnableConfig, store: Store, declared: Any) -> View:
-    """Return what a retriever may see, within whatever LangChain wraps around it.
+    """Return what a retriever may see, inside LangChain's own wrappers around it.
 
     Args:
         retriever: The retriever; None if it is not known.

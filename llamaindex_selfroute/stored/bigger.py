@@ -16,14 +16,14 @@ Known: TypeAlias = "Mapping[str, Any] | BaseDocumentStore"
 
 
 class BiggerNodes:
-    """The bigger nodes that a retriever knows beside those of its index."""
+    """The bigger nodes that a retriever knows in addition to those of its index."""
 
     def __init__(self, known: Sequence[Known]) -> None:
         """Take where the retriever looks them up."""
         self._known = tuple(known)
 
     def __eq__(self, other: object) -> bool:
-        """Return whether both are looked up in the same objects, whatever these hold."""
+        """Return whether both are looked up in the same objects; what these hold is not compared."""
         return isinstance(other, BiggerNodes) and self._ids == other._ids
 
     def __hash__(self) -> int:

@@ -2,7 +2,7 @@
 
 Many integrations write ids and filters into the text of a query (SQL, or the language of the store) as they are. So
 only letters, digits, spaces and a few marks are sent to those that are not known: these do not end a string in any
-query language. What comes back is tested again, whatever the store says about its filters.
+query language. What comes back is tested again, even if the store applies filters.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ class StoredDocuments(BaseStoredDocuments[NodeWithScore, BaseNode]):
                 otherwise pass `fetch`.
             filters: The filters that all nodes must match. Empty if nothing is hidden.
             source_key: The key of the metadata that names a node's document, such as `"file_path"`. Without it, a node
-                with a page (`page_label` or `page`) beside `file_path` or `file_name` is of that file, and any other
+                with a page (`page_label` or `page`) and a `file_path` or `file_name` is of that file, and any other
                 node of the document with its `ref_doc_id`.
             order_key: The key of the metadata that numbers the nodes of a document. Without it, the offsets and links
                 of nodes say their order, or numbers under one of the usual keys.

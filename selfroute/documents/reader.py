@@ -201,7 +201,7 @@ class DocumentReader(Generic[Passage, Document]):
         return self.store.document(source, rebuilt.document, rebuilt.fields) if original is None else original
 
     def _refuse_dropped(self, source: Any, view: View) -> None:
-        """Raise if an unknown part left out a passage of a document, whatever its metadata are."""
+        """Raise if an unknown part left out or changed a passage of a document; the metadata do not matter."""
         if source in view.dropped and not view.declared:
             msg = (
                 f"cannot verify that all of {source!r} may be read: a passage of it was found, and then dropped or "
