@@ -40,7 +40,7 @@ from langchain_selfroute.stored.reading import FoundHeard, StoredDocuments
 from langchain_selfroute.stored.searches import fixed
 from selfroute.answerability.structured import length_of
 from selfroute.caching import ProviderCache
-from selfroute.calls.host import Host, Parts, Position, Prompt
+from selfroute.calls.host import Host, Parts, Place, Prompt
 from selfroute.documents.access import StoredChunk, visible
 from selfroute.documents.chunks import headings_of, without_keys
 from selfroute.effects import Decided, ReadDocuments, Route
@@ -364,8 +364,8 @@ class LangChainHost(Host[Document]):
         return headings_of(without_keys(passage.metadata, {*shown}) if shown else passage.metadata)
 
     @override
-    def position_of(self, passage: Document) -> Position:
-        return Position(passage.metadata.get("start_index"), passage.metadata)
+    def place_of(self, passage: Document) -> Place:
+        return Place(passage.metadata.get("start_index"), passage.metadata)
 
     @override
     def window(self, step: Route) -> int | None:

@@ -26,7 +26,7 @@ from llamaindex_selfroute.stored.naming import placed
 from selfroute.answerability.structured import length_of
 from selfroute.caching import Prefix, ProviderCache, prefix_in
 from selfroute.calls.call import Call
-from selfroute.calls.host import Host, Parts, Position, Prompt
+from selfroute.calls.host import Host, Parts, Place, Prompt
 from selfroute.documents.chunks import headings_of
 from selfroute.documents.stored import BaseStoredDocuments
 from selfroute.effects import Decided, Route
@@ -251,8 +251,8 @@ class LlamaIndexHost(Host[NodeWithScore]):
         return headings_of({key: about[key] for key in hidden if key in about})  # LlamaIndex's prompts show the others
 
     @override
-    def position_of(self, passage: NodeWithScore) -> Position:
-        return Position(Link.of(passage.node).start, placed(passage.node))
+    def place_of(self, passage: NodeWithScore) -> Place:
+        return Place(Link.of(passage.node).start, placed(passage.node))
 
     @override
     def window(self, step: Route) -> int | None:

@@ -156,7 +156,7 @@ class Lookup(Generic[Document]):
         texts: list[str] = []
         left = self._most
         for passage in passages:
-            name, page = self._host.source_of(passage), page_of(self._host.position_of(passage).metadata)
+            name, page = self._host.source_of(passage), page_of(self._host.place_of(passage).metadata)
             head = f"[{_place(name, page)}]\n"
             text = head + self._host.text_of(passage)
             left -= count_tokens(text)
@@ -201,7 +201,7 @@ class Lookup(Generic[Document]):
 
     def _pages(self, document: Document) -> Sequence[Sequence[Any]]:
         pages: Sequence[Sequence[Any]] = label_in(
-            self._host.position_of(document).metadata, self._host.text_of(document)
+            self._host.place_of(document).metadata, self._host.text_of(document)
         ).get("pages", ())
         return pages
 

@@ -312,7 +312,7 @@ class Call(Generic[Document]):
             return replace(answer, citations=[])
         host = self.host
         context = [(host.source_of(document), host.text_of(document)) for document in answer.context]
-        metadata = [host.position_of(document).metadata for document in answer.context]
+        metadata = [host.place_of(document).metadata for document in answer.context]
         return replace(answer, citations=cite(host.question, answer.text, context, metadata=metadata))
 
     async def acite(self, answer: Answer) -> Answer:

@@ -51,7 +51,7 @@ class Parts(Generic[Model, Template]):
         return is_one_model(self.models)
 
 
-class Position(NamedTuple):
+class Place(NamedTuple):
     """Where a passage stands.
 
     Attributes:
@@ -209,9 +209,9 @@ class Host(Protocol[Document]):
         other.question = question
         return other
 
-    def position_of(self, passage: Document) -> Position:  # noqa: ARG002
+    def place_of(self, passage: Document) -> Place:  # noqa: ARG002
         """Return where a passage stands."""
-        return Position(None, {})
+        return Place(None, {})
 
     def headings_of(self, passage: Document) -> Sequence[str]:  # noqa: ARG002
         """Return the headings that a splitter moved out of a passage's text, if its prompt would not show them."""

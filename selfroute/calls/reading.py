@@ -239,7 +239,7 @@ class SectionReader(Generic[Document]):
         return [section for section in sections if self._runs[id(section)].document not in numbers]
 
     def _label_of(self, document: Document) -> Mapping[str, Any]:
-        return label_in(self._host.position_of(document).metadata, self._host.text_of(document))
+        return label_in(self._host.place_of(document).metadata, self._host.text_of(document))
 
     def _section(self, run: Run) -> Document:
         host, document = self._host, self._reading.documents[run.document]

@@ -74,9 +74,7 @@ class OnDocuments(TriedQuestion[Document]):
             pages = self._pages(known)
             advice = _PAGES.format(key=pages) if pages else _REPEATS if repeats else ""
             return not pages, f"{named}, but several are pages of one file" if pages else named, advice
-        others = [
-            self.host.position_of(one).metadata for one, name in zip(self.found, names, strict=True) if name is None
-        ]
+        others = [self.host.place_of(one).metadata for one, name in zip(self.found, names, strict=True) if name is None]
         if not known and (error := self.errors.get("read")):
             likely = likely_key(others) if key else None
             return False, message_of(error), f"source_key={likely!r} is the likeliest" if likely else ""
@@ -94,7 +92,7 @@ class OnDocuments(TriedQuestion[Document]):
 
     def _pages(self, names: Sequence[Any]) -> str | None:
         """Return the key by which documents that are pages would be one; None if they are no pages."""
-        about = [self.host.position_of(one).metadata for one in self.found]
+        about = [self.host.place_of(one).metadata for one in self.found]
         if any(page_of(one) is None for one in about):
             return None
         for key in _FILES:
@@ -162,7 +160,7 @@ class OnDocuments(TriedQuestion[Document]):
         )
 
     def _label_of(self, document: Document) -> Mapping[str, Any]:
-        return label_in(self.host.position_of(document).metadata, self.host.text_of(document))
+        return label_in(self.host.place_of(document).metadata, self.host.text_of(document))
 
     def _quoted_name(self, document: Document) -> str:
         name = self.host.source_of(document)
@@ -209,7 +207,7 @@ class OnDocuments(TriedQuestion[Document]):
             return "a single chunk, the passage itself" if len(labels) == 1 else "each a single chunk", _SMALL
         chunks = plural(sum(label.get("chunks", 0) for label in labels), "chunk")
         exact = methods <= {"original", "offsets"}
-        with_offsets = all(offset(self.host.position_of(one).start) is not None for one in self.found)
+        with_offsets = all(offset(self.host.place_of(one).start) is not None for one in self.found)
         headings = (
             ", below the headings in their metadata" if any(getattr(one, "headings", ()) for one in labels) else ""
         )

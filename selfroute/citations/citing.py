@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypedDict
 
 from selfroute.citations.search import SentenceSearch
 from selfroute.documents.index import WORD_INDEXES, stems_of
-from selfroute.documents.pages import Page, read_position
+from selfroute.documents.pages import Page, position_of
 
 MOST = 3
 _TRIES = 4  # for each citation: some sentences are no citations
@@ -104,7 +104,7 @@ def cite(
         source, text = context[document]
         one = Citation(document=document, source=source, start=start, end=end, text=text[start:end], score=score)
         if metadata:
-            position = read_position(metadata[document], text)
+            position = position_of(metadata[document], text)
             one["start"], one["end"] = start + position.shift, end + position.shift
             if (page := position.page_at(start)) is not None:
                 one["page"] = page

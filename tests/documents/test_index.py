@@ -101,8 +101,10 @@ def test_kept_of_a_text_in_the_making(most: int, making: Making, monkeypatch: py
     monkeypatch.setattr(index, "_MOST", most)
     asked = Asked(TEXT)
     with ThreadPoolExecutor(1) as threads:
-        waiting, submit = [], threads.submit
-        making.before = {TEXT: [lambda: (waiting.append(submit(WORD_INDEXES.of, asked)), asked.looked_up.wait())]}
+        waiting = []
+        making.before = {
+            TEXT: [lambda: (waiting.append(threads.submit(WORD_INDEXES.of, asked)), asked.looked_up.wait())]
+        }
         made = WORD_INDEXES.of(TEXT)
     assert waiting[0].result() is made
     assert making.made == [TEXT]

@@ -172,7 +172,7 @@ def look(pipeline: Pipeline, key: Key, given: Any, row: Strategy) -> list[Look]:
 def _passages(host: KeptHost, answer: Answer) -> Iterator[Passage]:
     """Yield the passages that the draft read."""
     for one in answer.passages:
-        score = getattr(one, "score", None) or host.position_of(one).metadata.get("score")
+        score = getattr(one, "score", None) or host.place_of(one).metadata.get("score")
         yield Passage(host.text_of(one), score if isinstance(score, float) else None)
 
 
