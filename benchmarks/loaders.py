@@ -41,6 +41,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
 import langchain_selfroute
 import llamaindex_selfroute
+from langchain_selfroute.stored.chunks import StoredChunks
+from llamaindex_selfroute.stored.nodes import StoredNodes
 from loader_rows import ROWS, Row
 from selfroute.errors import SelfRouteError
 from walk import Replies
@@ -61,8 +63,8 @@ QUESTION = "How many crates of rope did the crane take?"
 OPTIONS: Mapping[str, Any] = {"answerability": "text", "start": "long_context"}
 REPLIES = ["Thirty crates."]
 ADVICE = [
-    getattr(kind.StoredDocuments, name)
-    for kind in (langchain_selfroute, llamaindex_selfroute)
+    getattr(store, name)
+    for store in (StoredChunks, StoredNodes)
     for name in ("advice", "order_advice", "number_advice")
 ]
 

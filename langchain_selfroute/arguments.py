@@ -19,7 +19,7 @@ from langchain_core.vectorstores import VectorStore
 from langchain_selfroute import prompting
 from langchain_selfroute.bound import ChainMethods
 from selfroute.arguments import Wanted, check_takes
-from selfroute.documents.stored import StoredReader
+from selfroute.documents.stored import BaseStoredDocuments
 from selfroute.errors import ConfigurationError
 
 _RETRIEVER = Wanted(
@@ -47,7 +47,7 @@ _STORE = Wanted(
     "a vector store",
     "pass the store that holds the chunks, such as Chroma or FAISS; a retriever's is retriever.vectorstore",
 )
-_OTHER_PARTS = (Runnable, Embeddings, StoredReader, BaseStore, Document, list, dict, str)
+_OTHER_PARTS = (Runnable, Embeddings, BaseStoredDocuments, BaseStore, Document, list, dict, str)
 
 
 def refuse_missing(name: str, problem: str) -> None:

@@ -180,7 +180,7 @@ class SelfRouteChain(ChainMethods, RoutingOptions, RunnableSerializable[str | Ma
             self._memory.said.warn(_logger, prompts.NO_NUMBERS)
         self._prompts(settings)
         if isinstance(self.documents, StoredDocuments):
-            self.documents.behind(self.retriever, {})
+            self.documents.limited_to(self.retriever, {})
         prices.load_price_lists()
         settings.check_prices(lambda step: certain_name_of(models[step]), shared=is_one_model(models))
         if settings.structured:

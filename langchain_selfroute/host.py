@@ -35,16 +35,15 @@ from langchain_selfroute.convert import (
 )
 from langchain_selfroute.models import TooLongHeard, has_fallbacks
 from langchain_selfroute.prompting import FilledPrompt, context_of
-from langchain_selfroute.stored import StoredDocuments
 from langchain_selfroute.stored.kinds import filter_test
-from langchain_selfroute.stored.searches import FoundHeard, fixed
+from langchain_selfroute.stored.reading import FoundHeard, StoredDocuments
+from langchain_selfroute.stored.searches import fixed
 from langchain_selfroute.tally import MessageTally
 from selfroute.answerability.structured import length_of
 from selfroute.caching import ProviderCache
 from selfroute.calls.host import Host, Parts, Place, Prompt
 from selfroute.documents.access import StoredChunk, visible
 from selfroute.documents.chunks import headings_of, without_keys
-from selfroute.documents.stored import ScopedDocuments
 from selfroute.effects import Decided, ReadDocuments, Route
 from selfroute.prompts import sendable
 from selfroute.stores.listing import Test
@@ -123,7 +122,7 @@ class LangChainHost(Host[Document]):
         try:
             self.retriever = fixed(self.parts.retriever, self.config)
             if isinstance(source, StoredDocuments):
-                self._source = source.behind(self.retriever, self.config)
+                self._source = source.limited_to(self.retriever, self.config)
             else:
                 self._test = filter_test(self.retriever, self.config)
         except Exception as error:  # noqa: BLE001 - an answer from passages needs no documents
@@ -165,7 +164,7 @@ class LangChainHost(Host[Document]):
         Its config has a listener to what is found, if the retriever may drop some of it for any reason.
         """
         config = self._child("retrieve")
-        if isinstance(self._source, ScopedDocuments) and self._source.doubted:
+        if isinstance(self._source, StoredDocuments) and self._source.view.doubted:
             self._found = FoundHeard(self._source)
             cast("BaseCallbackManager", config["callbacks"]).add_handler(self._found)
         return (self.question if _takes_string(self.retriever) else dict(self.inputs)), config
@@ -174,7 +173,7 @@ class LangChainHost(Host[Document]):
         """Return the passages, and note which of those found were dropped."""
         passages = convert.retrieved_of(found)
         if self._found:
-            self._source.note_dropped(self._found.found, passages)
+            self._found.dropped.note_left(passages)
         return passages
 
     @override

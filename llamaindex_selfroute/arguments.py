@@ -21,7 +21,7 @@ from llamaindex_selfroute.convert import Source, checked_prompt
 from selfroute.answerability.structured import Answerability
 from selfroute.arguments import Wanted, check_takes
 from selfroute.calls.options import DEFAULTS, Options, checked
-from selfroute.documents.stored import StoredReader
+from selfroute.documents.stored import BaseStoredDocuments
 from selfroute.errors import ConfigurationError
 
 PROMPTS = ("rag_prompt", "long_context_prompt")
@@ -70,7 +70,7 @@ def check_documents(value: Any) -> None:
             raise ConfigurationError(msg)
         fits = all(isinstance(document, BaseNode) for document in value)
     else:
-        fits = isinstance(value, StoredReader) or isroutine(value) or _is_users_own(value)
+        fits = isinstance(value, BaseStoredDocuments) or isroutine(value) or _is_users_own(value)
     _DOCUMENTS.check("documents", value, fits=fits)
     if not isinstance(value, list | tuple):
         check_takes("documents", value, "nodes", "query_bundle")

@@ -16,20 +16,20 @@ from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 from typing_extensions import Self, override
 
 from llamaindex_selfroute import convert, internals, models, structured
+from llamaindex_selfroute.asked import asked_in, carrying
 from llamaindex_selfroute.convert import ModelInput
 from llamaindex_selfroute.events import SelfRouteDecisionEvent, SelfRouteQueryEvent, has_listener, send
 from llamaindex_selfroute.models import package_of
-from llamaindex_selfroute.stored.filters import FilteredSource
+from llamaindex_selfroute.stored.limits import FilteredSource
+from llamaindex_selfroute.stored.links import Link
 from llamaindex_selfroute.stored.naming import placed
-from llamaindex_selfroute.stored.nodes import Link
 from llamaindex_selfroute.tally import ResponseTally
-from llamaindex_selfroute.view import view_of, with_view
 from selfroute.answerability.structured import length_of
 from selfroute.caching import Prefix, ProviderCache, prefix_in
 from selfroute.calls.call import Call
 from selfroute.calls.host import Host, Parts, Place, Prompt
 from selfroute.documents.chunks import headings_of
-from selfroute.documents.stored import ScopedDocuments
+from selfroute.documents.stored import BaseStoredDocuments
 from selfroute.effects import Decided, Route
 from selfroute.prompts import sendable
 from selfroute.usage.account import Tally
@@ -215,14 +215,16 @@ class LlamaIndexHost(Host[NodeWithScore]):
     @override
     def source_of(self, document: NodeWithScore) -> str:
         node = document.node
-        name = self.source.name(document) if isinstance(self.source, ScopedDocuments) else node.ref_doc_id
+        name = (
+            self.source.reader.store.name(document) if isinstance(self.source, BaseStoredDocuments) else node.ref_doc_id
+        )
         return str(name or node.node_id)
 
     @override
     def asking(self, question: str) -> Self:
         other = super().asking(question)
-        view, bundle = view_of(self.query), QueryBundle(question)
-        other.query = with_view(bundle, view) if view else bundle
+        asked, bundle = asked_in(self.query), QueryBundle(question)
+        other.query = carrying(bundle, asked) if asked else bundle
         return other
 
     @override

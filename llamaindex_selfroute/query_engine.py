@@ -27,12 +27,12 @@ from llamaindex_selfroute.arguments import (
     check_retriever,
     check_synthesizer,
 )
+from llamaindex_selfroute.asked import AskedEngine, asked_in, carrying
 from llamaindex_selfroute.convert import Source, bundle_of
 from llamaindex_selfroute.host import LlamaIndexHost, QueryCall
-from llamaindex_selfroute.stored.filters import takes_filters, watched
+from llamaindex_selfroute.stored.limits import takes_filters, watched
 from llamaindex_selfroute.stored.reading import StoredDocuments, documents_behind
 from llamaindex_selfroute.synthesizer import SelfRouteSynthesizer
-from llamaindex_selfroute.view import View, view_of, with_view
 from selfroute.agent_tools import MOST_TOKENS, check_most
 from selfroute.arguments import refuse_unknown
 from selfroute.calls.options import DEFAULTS
@@ -250,9 +250,10 @@ class SelfRouteQueryEngine(NamesUncopied, RetrieverQueryEngine):
 
     def _call(self, question: str | QueryBundle) -> QueryCall:
         """Return a call that no synthesizer has begun, so it retrieves the nodes itself."""
-        bundle = self._viewing(bundle_of(question))
-        view = cast("View", view_of(bundle))
-        return QueryCall(LlamaIndexHost(self._synthesizer._parts(view.documents), bundle, finder=self))  # noqa: SLF001
+        query = bundle_of(question)
+        asked = self._asked()
+        parts = self._synthesizer._parts(asked.documents)  # noqa: SLF001
+        return QueryCall(LlamaIndexHost(parts, carrying(query, asked), finder=self))
 
     @override
     def synthesize(
@@ -261,7 +262,7 @@ class SelfRouteQueryEngine(NamesUncopied, RetrieverQueryEngine):
         nodes: list[NodeWithScore],
         additional_source_nodes: Sequence[NodeWithScore] | None = None,
     ) -> RESPONSE_TYPE:
-        return super().synthesize(self._as_viewed(query_bundle), nodes, additional_source_nodes)
+        return super().synthesize(self._carrying(query_bundle), nodes, additional_source_nodes)
 
     @override
     async def asynthesize(
@@ -270,7 +271,7 @@ class SelfRouteQueryEngine(NamesUncopied, RetrieverQueryEngine):
         nodes: list[NodeWithScore],
         additional_source_nodes: Sequence[NodeWithScore] | None = None,
     ) -> RESPONSE_TYPE:
-        return await super().asynthesize(self._as_viewed(query_bundle), nodes, additional_source_nodes)
+        return await super().asynthesize(self._carrying(query_bundle), nodes, additional_source_nodes)
 
     @override
     @internals.without_span
@@ -288,13 +289,13 @@ class SelfRouteQueryEngine(NamesUncopied, RetrieverQueryEngine):
     @internals.without_span
     def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
         bundle_of(query_bundle)  # before the retriever is asked; some of LlamaIndex's engines begin here
-        return super()._query(self._viewing(query_bundle))
+        return super()._query(carrying(query_bundle, self._asked()))
 
     @override
     @internals.without_span
     async def _aquery(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
         bundle_of(query_bundle)
-        return await super()._aquery(self._viewing(query_bundle))
+        return await super()._aquery(carrying(query_bundle, self._asked()))
 
     @override
     def retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
@@ -306,16 +307,16 @@ class SelfRouteQueryEngine(NamesUncopied, RetrieverQueryEngine):
 
     def _as_asked(self, query_bundle: QueryBundle) -> Self:
         """Return this engine as it was when it was asked a question; as it is now where it was not."""
-        view = view_of(query_bundle)
-        return cast("Self", view.as_asked) if view and view.engine is self else self
+        asked = asked_in(query_bundle)
+        return cast("Self", asked.as_asked) if asked and asked.engine is self else self
 
-    def _as_viewed(self, query_bundle: QueryBundle) -> QueryBundle:
-        """Return a query bundle that carries the view of its question; of a new one where it was not asked here."""
-        view = view_of(query_bundle)
-        return query_bundle if view and view.engine is self else self._viewing(query_bundle)
+    def _carrying(self, query_bundle: QueryBundle) -> QueryBundle:
+        """Return a query bundle that carries this engine as it was asked; as it is now where it was not."""
+        asked = asked_in(query_bundle)
+        return query_bundle if asked and asked.engine is self else carrying(query_bundle, self._asked())
 
-    def _viewing(self, query_bundle: QueryBundle) -> QueryBundle:
-        """Return a query bundle that carries what the retriever may see now, whatever is changed later.
+    def _asked(self) -> AskedEngine:
+        """Return this engine as it is now, with its documents limited to what its retriever may see.
 
         A subclass that selects nodes itself may hide some, so then the synthesizer does not know the retriever.
         """
@@ -325,7 +326,7 @@ class SelfRouteQueryEngine(NamesUncopied, RetrieverQueryEngine):
         documents, as_asked = synthesizer.limited(retriever, postprocessors), self
         if retriever is not None:
             as_asked = internals.with_parts(self, retriever, watched(postprocessors, documents))
-        return with_view(query_bundle, View(self, as_asked, synthesizer, documents))
+        return AskedEngine(self, as_asked, synthesizer, documents)
 
     @override
     def _get_prompts(self) -> dict[str, Any]:

@@ -23,12 +23,12 @@ from typing_extensions import Unpack, override
 
 from llamaindex_selfroute import models, responses
 from llamaindex_selfroute.arguments import PROMPTS, CheckedFields, SynthesizerFields
+from llamaindex_selfroute.asked import asked_in
 from llamaindex_selfroute.convert import Source, bundle_of, check_numbers, checked_prompt
 from llamaindex_selfroute.events import send
 from llamaindex_selfroute.host import LlamaIndexHost, QueryCall, SynthesizerParts
-from llamaindex_selfroute.stored.filters import filtered
+from llamaindex_selfroute.stored.limits import filtered
 from llamaindex_selfroute.stored.reading import StoredDocuments
-from llamaindex_selfroute.view import view_of
 from selfroute import prompts
 from selfroute.arguments import refuse_unknown
 from selfroute.calls.memory import Memory
@@ -171,7 +171,7 @@ class SelfRouteSynthesizer(NamesUncopied, CheckedFields, BaseSynthesizer):
         """
         source = self.documents
         if isinstance(source, StoredDocuments):
-            return source.within(retriever, postprocessors)
+            return source.limited_to(retriever, postprocessors, is_copy=True)
         return filtered(source, retriever)
 
     def _parts(self, documents: Any = None) -> SynthesizerParts:
@@ -315,8 +315,8 @@ class SelfRouteSynthesizer(NamesUncopied, CheckedFields, BaseSynthesizer):
 
     def _call(self, query: str | QueryBundle, nodes: Sequence[NodeWithScore], words: Mapping[str, Any]) -> QueryCall:
         bundle = bundle_of(query)
-        view = view_of(bundle)
-        documents = view.documents if view and view.synthesizer is self else None
+        asked = asked_in(bundle)
+        documents = asked.documents if asked and asked.synthesizer is self else None
         return QueryCall(LlamaIndexHost(self._parts(documents), bundle, nodes=nodes, words=words))
 
 

@@ -1,14 +1,12 @@
-"""Find the searches behind a retriever, through whatever LangChain wraps around them, and what limits them."""
+"""Find the searches that a retriever makes, inside LangChain's own wrappers around them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
-from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.documents import Document
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import (
@@ -23,15 +21,12 @@ from langchain_core.runnables.configurable import DynamicRunnable
 from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 
 from langchain_selfroute import known
-from langchain_selfroute.convert import config_within, retrieved_of
+from langchain_selfroute.convert import config_within
 from langchain_selfroute.internals import is_retry
 from langchain_selfroute.stored.originals import Originals
-from langchain_selfroute.stored.stores import Store
-from selfroute.documents.access import frozen, is_one_of, is_same, name_of
-from selfroute.documents.stored import ScopedDocuments
+from selfroute.documents.access import frozen, is_one_of, name_of
 
 _OWN = ("_get_relevant_documents", "_aget_relevant_documents", "invoke", "ainvoke")
-_HARMLESS = frozenset({"k", "fetch_k", "lambda_mult", "score_threshold"})
 _Config = RunnableConfig | None
 _Arguments = Mapping[str, Any]
 
@@ -51,70 +46,6 @@ class Search:
     arguments: _Arguments
     originals: Originals | None = None
     certain: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class RetrieverScope:
-    """The store that a retriever searches, and what limits the search.
-
-    Attributes:
-        vectorstores: The store, as each of the searches knows it.
-        filter: The filter; None if it has no filter.
-        others: The names of other search arguments that may hide chunks.
-        originals: What the retriever returns in place of the chunks that it finds, if it does.
-        certain: Whether nothing else hides chunks.
-    """
-
-    vectorstores: Sequence[VectorStore]
-    filter: Any = None
-    others: tuple[str, ...] = ()
-    originals: Originals | None = None
-    certain: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What may be read; falsy if nothing is hidden.
-
-    Attributes:
-        conditions: What each chunk must match, in the store's own terms.
-        retrievers: Those of the conditions that the retriever itself has.
-        originals: What to read in place of the chunks, if anything.
-    """
-
-    conditions: Sequence[Any]
-    retrievers: Sequence[Any]
-    originals: Originals | None = None
-
-    def __bool__(self) -> bool:
-        return bool(self.conditions)
-
-
-def scope_of(retriever: Runnable[Any, Any], config: RunnableConfig, store: Store) -> RetrieverScope | None:
-    """Find what limits a retriever, within whatever LangChain wraps around it.
-
-    Args:
-        retriever: The retriever.
-        config: The config of the call.
-        store: The store that is read; it says what its filters are called.
-
-    Returns:
-        The scope; None if it cannot be determined, so that anything may be hidden from the retriever.
-    """
-    searches = searches_of(retriever, config)
-    if not searches:
-        return None
-    first, key = searches[0], store.filter_key
-    filters = [None if is_empty(found := search.arguments.get(key)) else found for search in searches]
-    alike = all(is_same(one, filters[0]) for one in filters)
-    if not alike or any(search.originals != first.originals for search in searches):
-        return None
-    harmless = _HARMLESS | store.harmless | {key}
-    arguments = [item for search in searches for item in search.arguments.items()]
-    others = {name for name, value in arguments if name not in harmless and value is not None}
-    stores = [search.vectorstore for search in searches]
-    certain = all(search.certain for search in searches)
-    return RetrieverScope(stores, filters[0], tuple(sorted(others)), first.originals, certain)
 
 
 def is_empty(condition: Any) -> bool:
@@ -151,7 +82,7 @@ def searches_of(
         found = Search(retriever.vectorstore, {**retriever.search_kwargs, **given})
         return (found,) if _is_plain(retriever) else None
     kind = _KINDS.get(name_of(type(retriever)))
-    return kind.see(retriever, config, given) if kind else None
+    return kind.searches(retriever, config, given) if kind else None
 
 
 def fixed(retriever: Runnable[Any, Any], config: _Config) -> Runnable[Any, Any]:
@@ -208,21 +139,6 @@ def _is_plain(retriever: VectorStoreRetriever) -> bool:
     return all(getattr(type(retriever), name) is getattr(VectorStoreRetriever, name) for name in _OWN)
 
 
-def _each(retrievers: Iterable[Runnable[Any, Any]], config: _Config, given: _Arguments) -> tuple[Search, ...] | None:
-    """Return the searches of the retrievers whose findings a wrapper puts together."""
-    if given:  # the wrapper ignores them
-        return None
-    found = [searches_of(retriever, config) for retriever in retrievers]
-    known = [searches for searches in found if searches is not None]
-    return tuple(chain.from_iterable(known)) if len(known) == len(found) else None
-
-
-def _compressed(retriever: Any, _: _Config, given: _Arguments) -> tuple[Search, ...] | None:
-    found = searches_of(retriever.base_retriever, None, given)
-    trusted = _only_drops(retriever.base_compressor)
-    return found if trusted or found is None else tuple(replace(search, certain=False) for search in found)
-
-
 def _only_drops(compressor: Any) -> bool:
     """Return whether a compressor is known to drop only what is irrelevant."""
     if is_one_of(compressor, {known.PIPELINE}):
@@ -230,14 +146,12 @@ def _only_drops(compressor: Any) -> bool:
     return is_one_of(compressor, known.BY_RELEVANCE)
 
 
-def _by_own_filter(retriever: Any, _: _Config, given: _Arguments) -> tuple[Search, ...] | None:
+def _by_own_filter(retriever: Any) -> tuple[Search, ...]:
     """Return the search of a `SelfQueryRetriever`.
 
     A filter that a model writes belongs to the question. But a translator or a chain of the user's own may add one that
     hides something.
     """
-    if given:  # it ignores them
-        return None
     asks = _unbound(retriever.query_constructor)
     steps = map(_unbound, asks.steps) if type(asks) is RunnableSequence else [asks]
     certain = is_one_of(retriever.structured_query_translator, known.TRANSLATORS) and all(map(_is_known_step, steps))
@@ -262,17 +176,17 @@ def _unbound(step: Any) -> Any:
     return step
 
 
-def _one(retriever: Any, _: _Config, given: _Arguments) -> tuple[Search, ...] | None:
-    return None if given else (Search(retriever.vectorstore, retriever.search_kwargs),)
+def _one(retriever: Any) -> tuple[Search, ...]:
+    return (Search(retriever.vectorstore, retriever.search_kwargs),)
 
 
-def _returning_originals(retriever: Any, _: _Config, given: _Arguments) -> tuple[Search, ...] | None:
+def _returning_originals(retriever: Any) -> tuple[Search, ...]:
     originals = Originals(retriever.docstore, retriever.id_key)
-    return None if given else (Search(retriever.vectorstore, retriever.search_kwargs, originals),)
+    return (Search(retriever.vectorstore, retriever.search_kwargs, originals),)
 
 
-def _in_memory(_retriever: Any, _config: _Config, given: _Arguments) -> tuple[Search, ...] | None:
-    return None if given else ()
+def _in_memory(_: Any) -> tuple[Search, ...]:
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,40 +194,49 @@ class _Kind:
     """A kind of LangChain's own retrievers.
 
     Attributes:
-        see: Finds the searches of one.
-        inside: The field that holds what one asks; without it, one has `search_kwargs` or searches in memory.
-        hands_on: Whether one hands its config on to those that it asks.
+        own: Returns the searches of one that asks no other retriever: it has `search_kwargs`, or searches in memory.
+        inside: The field that holds those that one asks.
+        hands_on: Whether one hands its config on to these.
+        compressor: The field that holds what drops a part of what these find. Then one hands on its arguments, too.
     """
 
-    see: Callable[[Any, _Config, _Arguments], tuple[Search, ...] | None]
-    inside: str | None = None
+    own: Callable[[Any], tuple[Search, ...]] = _one
+    inside: str = ""
     hands_on: bool = False
+    compressor: str = ""
 
     def within(self, config: _Config) -> _Config:
         """Return the config that reaches those that one asks."""
         return config if self.hands_on else None
 
-
-def _asking(field: str, *, hands_on: bool = False) -> _Kind:
-    def see(retriever: Any, config: _Config, given: _Arguments) -> tuple[Search, ...] | None:
-        held = getattr(retriever, field)
-        return _each(held if isinstance(held, list) else [held], config if hands_on else None, given)
-
-    return _Kind(see, field, hands_on)
+    def searches(self, retriever: Any, config: _Config, given: _Arguments) -> tuple[Search, ...] | None:
+        """Return the searches of one; None if they are not known."""
+        if given and not self.compressor:  # it ignores them
+            return None
+        if not self.inside:
+            return self.own(retriever)
+        held = getattr(retriever, self.inside)
+        found = [searches_of(one, self.within(config), given) for one in (held if isinstance(held, list) else [held])]
+        searches = tuple(chain.from_iterable(filter(None, found)))
+        if None in found:
+            return None
+        if self.compressor and not _only_drops(getattr(retriever, self.compressor)):
+            return tuple(replace(search, certain=False) for search in searches)
+        return searches
 
 
 _KINDS: Mapping[str, _Kind] = {
     f"langchain_{name}": kind
     for name, kind in {
-        "classic.retrievers.ensemble.EnsembleRetriever": _asking("retrievers", hands_on=True),
-        "classic.retrievers.merger_retriever.MergerRetriever": _asking("retrievers"),
-        "classic.retrievers.multi_query.MultiQueryRetriever": _asking("retriever"),
-        "classic.retrievers.re_phraser.RePhraseQueryRetriever": _asking("retriever"),
+        "classic.retrievers.ensemble.EnsembleRetriever": _Kind(inside="retrievers", hands_on=True),
+        "classic.retrievers.merger_retriever.MergerRetriever": _Kind(inside="retrievers"),
+        "classic.retrievers.multi_query.MultiQueryRetriever": _Kind(inside="retriever"),
+        "classic.retrievers.re_phraser.RePhraseQueryRetriever": _Kind(inside="retriever"),
         "classic.retrievers.contextual_compression.ContextualCompressionRetriever": _Kind(
-            _compressed, "base_retriever"
+            inside="base_retriever", compressor="base_compressor"
         ),
         "classic.retrievers.self_query.base.SelfQueryRetriever": _Kind(_by_own_filter),
-        "classic.retrievers.time_weighted_retriever.TimeWeightedVectorStoreRetriever": _Kind(_one),
+        "classic.retrievers.time_weighted_retriever.TimeWeightedVectorStoreRetriever": _Kind(),
         "classic.retrievers.multi_vector.MultiVectorRetriever": _Kind(_returning_originals),
         "classic.retrievers.parent_document_retriever.ParentDocumentRetriever": _Kind(_returning_originals),
         "community.retrievers.bm25.BM25Retriever": _Kind(_in_memory),
@@ -321,18 +244,3 @@ _KINDS: Mapping[str, _Kind] = {
     }.items()
 }
 """How to see through LangChain's own retrievers, by the full names of their classes; subclasses are unknown."""
-
-
-class FoundHeard(BaseCallbackHandler):
-    """Notes what all retrievers find that run within the retrieval of one question."""
-
-    run_inline = True
-
-    def __init__(self, stored: ScopedDocuments[Document, Document]) -> None:
-        """Note it as these documents name and read passages."""
-        self._stored = stored
-        self.found: set[tuple[Hashable | None, str]] = set()
-
-    def on_retriever_end(self, documents: Sequence[Document], **_: Any) -> None:
-        """Note what a retriever has found."""
-        self.found |= self._stored.noted(retrieved_of(documents))

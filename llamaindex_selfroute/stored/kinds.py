@@ -13,7 +13,8 @@ from llama_index.core.vector_stores.utils import metadata_dict_to_node
 from typing_extensions import override
 
 from llamaindex_selfroute.stored.conditions import Filters, in_chroma, in_lancedb, in_milvus, in_postgres
-from llamaindex_selfroute.stored.stores import Docstore, Fetch, Fetched, Listed, Store, VectorStore, listing_class
+from llamaindex_selfroute.stored.listed import Listed, listing_class
+from llamaindex_selfroute.stored.stores import Docstore, Fetch, Fetched, Store, VectorStore
 from selfroute.arguments import check_takes
 from selfroute.documents.access import StoredChunk
 from selfroute.errors import ConfigurationError

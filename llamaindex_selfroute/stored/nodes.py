@@ -1,321 +1,184 @@
-"""Rebuild a document from its nodes, which know the nodes before and after them, and the bigger ones behind them.
-
-A bigger node is what an `IndexNode` leads to, or the parent that a node was cut from.
-"""
+"""The nodes of an index and their documents, as the core's reader asks for them."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
-from llama_index.core.schema import BaseNode, IndexNode, NodeRelationship, RelatedNodeInfo
+from llama_index.core.schema import BaseNode, Document, NodeRelationship, NodeWithScore, RelatedNodeInfo
 from llama_index.core.storage.docstore import BaseDocumentStore
+from typing_extensions import override
 
-from llamaindex_selfroute.stored.naming import page_in
-from selfroute.documents.chunks import Chunk, offset
-from selfroute.documents.ordering import UnknownOrderError
-from selfroute.documents.pages import Page
+from llamaindex_selfroute.convert import labelled, retrieved_text
+from llamaindex_selfroute.stored.conditions import test_of
+from llamaindex_selfroute.stored.limits import OPEN, NodeLimits
+from llamaindex_selfroute.stored.links import Link, parent_of, put_together
+from llamaindex_selfroute.stored.naming import Name, name_of
+from llamaindex_selfroute.stored.stores import Store
+from selfroute.documents import reader
+from selfroute.documents.access import RetrievedChunk, StoredChunk
+from selfroute.documents.chunks import PLACE_KEYS, Chunk, without_keys
+from selfroute.documents.label import KEY
+from selfroute.documents.ordering import numbered
 from selfroute.documents.rebuild import RebuiltDocument, rebuild
-from selfroute.documents.versions import one_text
 
-_ROMAN = re.compile("(xc|xl|l?x{0,3})(ix|iv|v?i{0,3})", re.IGNORECASE)
-_VALUES = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
-_FRONT = 1_000  # pages before the first one that has a number
-
-Known: TypeAlias = "Mapping[str, Any] | BaseDocumentStore"
-"""Where a retriever looks up bigger nodes: by the ids that `IndexNode`s lead to, or by the ids of parents."""
+_EXCLUDED = ("excluded_llm_metadata_keys", "excluded_embed_metadata_keys")
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
-    """The part of a node that is needed to rebuild its document.
+@dataclass(slots=True, eq=False)
+class StoredNodes(reader.Store[NodeWithScore, BaseNode]):
+    """The nodes of an index.
 
     Attributes:
-        id: The id of the node.
-        text: Its text.
-        start: Its offset in the document, in characters; None if that is not known.
-        before: The id of the node before it; None for the first.
-        after: The id of the node after it; None for the last.
-        parent: The id of the node that it was cut from or leads to; None if it was cut from the document itself.
-        version: The document that it was cut from, and its hash; None if that is not known.
-        page: The page that it begins on; None if that is not known.
-        place: Its numbers, as in a `Chunk`.
-        file: What its metadata say of the version of its file, as in a `Chunk`.
-        headings: As in a `Chunk`.
-        kind: As in a `Chunk`.
+        listed: Lists the nodes of one document.
+        source_key: The key of the metadata that names a node's document, if the user named one.
+        docstore: Holds original documents, and the parents of nodes.
+        order_key: The key of the metadata that numbers the nodes of a document; None for the usual ones.
     """
 
-    id: str
-    text: str
-    start: int | None
-    before: str | None
-    after: str | None
-    parent: str | None
-    version: tuple[str, str | None] | None = None
-    page: Page | None = None
-    place: tuple[int, ...] = ()
-    file: Hashable | None = None
-    headings: tuple[str, ...] = ()
-    kind: Hashable | None = None
+    listed: Store
+    source_key: str | None
+    docstore: BaseDocumentStore
+    order_key: str | None = None
 
-    @classmethod
-    def of(cls, node: BaseNode, parent_start: int | None = None) -> Link:
-        """Return the link of a node.
-
-        Args:
-            node: The node.
-            parent_start: The offset in the document of the node that it was cut from; None if that is not known.
-        """
-        text, parent = node.get_content(), parent_of(node)
-        if parent is None and isinstance(node, IndexNode) and node.index_id != node.node_id:
-            parent, parent_start = node.index_id, None  # its own offset may count from there
-        elif parent is None:
-            parent_start = 0
-        start, end = offset(getattr(node, "start_char_idx", None)), getattr(node, "end_char_idx", None)
-        changed = start is not None and end is not None and end - start != len(text)
-        start = None if start is None or parent_start is None or changed else parent_start + start
-        before, after = _id(node, NodeRelationship.PREVIOUS), _id(node, NodeRelationship.NEXT)
-        source = node.relationships.get(NodeRelationship.SOURCE)
-        version = (source.node_id, source.hash) if isinstance(source, RelatedNodeInfo) else None
-        return cls(node.node_id, text, start, before, after, parent, version, page_in(node))
-
-    def with_chunk(self, chunk: Chunk) -> Link:
-        """Return it with what the metadata of its node say, as every framework's chunks do."""
-        return replace(self, place=chunk.place, file=chunk.version, headings=chunk.headings, kind=chunk.kind)
-
-    def chunk(self, *, paged: bool, ordered: bool, version: Hashable | None) -> Chunk:
-        """Return it as a chunk, with numbers of its own; those of several documents are of different kinds."""
-        place = (self.number_of_page(ordered=ordered), *self.place) if paged else self.place
-        kind = self.version and self.version[0], self.kind
-        return Chunk(self.text, self.start, place, self.page, version, self.headings, kind)
-
-    def number_of_page(self, *, ordered: bool) -> int:
-        """Return the number of its page; -1 if that is not known.
-
-        Without an order of the store, Roman numerals number the first pages of a book, and are less than -1.
-        """
-        roman = _ROMAN.fullmatch(self.page) if isinstance(self.page, str) and not ordered else None
-        if not (roman and self.page):
-            return self.page_number
-        values = [_VALUES[one] for one in str(self.page).lower()]
-        return sum(-one if one < after else one for one, after in zip(values, [*values[1:], 0], strict=True)) - _FRONT
+    place_keys = PLACE_KEYS | {"start_index", "header_path", "window", "original_text"}  # the last are from splitters
+    advice = (
+        "pass StoredDocuments(filters=...), which every node must match, or MetadataFilters(filters=[]) if nothing is "
+        "hidden"
+    )
+    order_advice = (
+        "with a node parser that keeps start_char_idx, or the links between nodes (include_prev_next_rel=True)"
+    )
+    number_advice = (
+        'with numbers of its pages in metadata["page"], or the links between nodes (include_prev_next_rel=True)'
+    )
 
     @property
-    def page_number(self) -> int:
-        """The number of its page; -1 if that is not known."""
-        number = offset(self.page)
-        return -1 if number is None else number
+    @override
+    def ordered(self) -> bool:  # type: ignore[override]
+        return self.listed.ordered
 
+    @override
+    def name(self, passage: NodeWithScore) -> Name | None:
+        return name_of(passage.node, self.source_key, self.listed.can_find)
 
-def _id(node: BaseNode, relationship: NodeRelationship) -> str | None:
-    related = node.relationships.get(relationship)
-    return related.node_id if isinstance(related, RelatedNodeInfo) else None
+    @override
+    def unnamed(self, passages: Sequence[NodeWithScore]) -> str | None:
+        if any(isinstance(passage.node, Document) for passage in passages):
+            return None  # such a node is itself a document
+        keys = sorted({str(key) for passage in passages for key in passage.node.metadata})
+        message = (
+            f"no retrieved node names its document, by NodeRelationship.SOURCE or metadata[{self.source_key!r}]"
+            if self.source_key
+            else "no retrieved node has a ref_doc_id, which names its document (NodeRelationship.SOURCE)"
+        )
+        advice = f"; the keys of their metadata are {keys}: pass the right one as source_key=, or" if keys else ":"
+        return f"{message}{advice} pass the engine documents=, a callable that returns the documents"
 
+    @override
+    def retrieved(self, passage: NodeWithScore) -> RetrievedChunk:
+        node = passage.node
+        ids = {node.node_id, *(child.node_id for child in node.child_nodes or ())}  # `AutoMergingRetriever` merges them
+        return RetrievedChunk(frozenset(ids), retrieved_text(node), node.metadata)
 
-def put_together(
-    links: Iterable[Link], found: Sequence[str] = (), *, ordered: bool = True, by_place: bool = False
-) -> RebuiltDocument:
-    """Rebuild a document from all of its nodes, by following the links from each node to the next.
+    @override
+    def chunks(self, source: Name, limits: NodeLimits | None) -> Iterator[StoredChunk]:
+        limits = OPEN if limits is None else limits
+        meets = test_of(limits.filters)
 
-    If a node's neighbour is not among them, text is missing there. Nodes that were cut from another one among them,
-    nodes that were indexed twice, and those of other versions are dropped; but if a loader made a document of each
-    page, each page has a version.
+        def belongs(node: BaseNode) -> bool:
+            return name_of(node, self.source_key, self.listed.can_find) == source and meets(node)
 
-    Args:
-        links: The nodes.
-        found: The texts of the passages that were retrieved.
-        ordered: Whether the store returns them in the order in which they were added.
-        by_place: Whether only their places say where they belong.
+        shown = limits.bigger.shown(belongs, partial(self._hidden, source, limits))
+        parent_start = limits.bigger.starts(self.docstore)
+        for found in self._visible(source, limits):
+            node = shown(found)
+            link = Link.of(node, parent_start(node))
+            parent = parent_of(found) if node is found else node.node_id
+            yield StoredChunk(found.node_id, link.text, found.metadata, parent, host=(node, link))
 
-    Raises:
-        UnknownOrderError: The nodes have no order: neither the store nor their links and offsets tell it.
-    """
-    held = {link.id: link for link in links}
-    links = [link for link in held.values() if link.parent not in held]
-    if not ordered:
-        links.sort(key=lambda link: link.id)
-    held.clear()
-    paged = _are_pages(links)
-    one_document = len({link.version and link.version[0] for link in links}) == 1
-    versions = [link.version if one_document and not paged else link.file for link in links]
-    chunks = [
-        link.chunk(paged=paged, ordered=ordered, version=version) for link, version in zip(links, versions, strict=True)
-    ]
-    told = one_text(chunks, found, ordered=ordered)
-    links = [links[at] for at in told.kept]
-    document = _joined(links, ordered=ordered or told.doubtful, by_place=by_place, paged=paged)
-    return replace(document, texts=told.texts, doubtful=told.doubtful)
+    def _visible(self, source: Name, limits: NodeLimits) -> Iterator[BaseNode]:
+        return filter(limits.let_through, self.listed.nodes(source, limits.filters))
 
+    def _hidden(self, source: Name, limits: NodeLimits) -> Iterator[BaseNode]:
+        """Yield the nodes of a document that the limits hide."""
+        if limits:
+            visible = set(self.ids(source, limits))
+            yield from (node for node in self.listed.nodes(source, ()) if node.node_id not in visible)
 
-def _joined(links: list[Link], *, ordered: bool, by_place: bool, paged: bool) -> RebuiltDocument:
-    if by_place or all(link.before is None and link.after is None for link in links):
-        chunks = [link.chunk(paged=paged, ordered=ordered, version=None) for link in links]
-        versions = {(link.page if paged else None, *link.version) for link in links if link.version}
-        doubtful = len(versions) > len({(page, document) for page, document, _ in versions})
-        links.clear()
-        return rebuild(chunks, doubtful=doubtful or len(set(chunks)) < len(chunks), ordered=ordered)
-    ways = _once(_ways(links))
-    links.clear()
-    # Nodes linked only to the one before were cut from other nodes. If these are not named, the offsets are relative.
-    nested = any(link.after is None and link.parent is None for way in ways for link in way[:-1])
-    have_starts = not nested and all(way[0].start is not None for way in ways)
-    are_numbered = not paged or all(way[0].number_of_page(ordered=ordered) != -1 for way in ways)
+    @override
+    def ids(self, source: Name, limits: NodeLimits | None) -> list[str]:
+        limits = OPEN if limits is None else limits
+        if limits.documents is not None and source.key is None and source not in limits.documents:
+            return []
+        if limits.copies is not None or (limits.documents is not None and source.key):  # then ids are not enough
+            return [node.node_id for node in self._visible(source, limits)]
+        ids = self.listed.ids(source, limits.filters)
+        return ids if limits.nodes is None else [id_ for id_ in ids if id_ in limits.nodes]
 
-    def stands_at(way: list[Link]) -> tuple[int, int]:
-        return way[0].number_of_page(ordered=ordered) if paged else 0, (way[0].start or 0) if have_starts else 0
-
-    if are_numbered:
-        ways.sort(key=stands_at)
-    if not ordered and len(ways) > 1 and not (are_numbered and len(set(map(stands_at, ways))) == len(ways)):
-        msg = "they have neither offsets in the document nor links that lead through all of them"
-        raise UnknownOrderError(msg, have_offsets=have_starts)
-    more = ways[-1][-1].after is not None
-    return rebuild(_placed(ways, nested=nested, paged=paged), doubtful=more)
-
-
-def _are_pages(links: list[Link]) -> bool:
-    """Return whether the nodes were cut from documents of which each is one page: a version never has two."""
-    pages = {link.version: link.page for link in links}
-    each = all(link.page is not None and pages[link.version] == link.page for link in links)
-    return each and len(pages) > 1 and None not in pages
-
-
-def _placed(ways: list[list[Link]], *, nested: bool, paged: bool) -> Iterator[Chunk]:
-    last = ways[0][0]
-    place = 2 * (paged and last.page_number > 1)  # a number is left out where text is missing
-    for way in ways:
-        place += 2 * (way[0].before is not None)
-        for link in way:
-            if paged and link.page != last.page:
-                place += link.page_number - max(last.page_number, 0) > 1
-            elif not paged:
-                place += link.version != last.version
-            yield Chunk(link.text, None if nested else link.start, (place,), link.page, None, link.headings)
-            place, last = place + 1, link
-        place += way[-1].after is not None
-    ways.clear()
-
-
-def _ways(links: list[Link]) -> list[list[Link]]:
-    known = {link.id: link for link in links}
-    next_to = {link.before: link for link in links}
-    passed = set[str]()
-    ways: list[list[Link]] = []
-    for first in [
-        link for link in links if link.before not in known
-    ] + links:  # the latter only for links that form a ring
-        way: list[Link] = []
-        link: Link | None = first
-        while link and link.id not in passed:
-            passed.add(link.id)
-            way.append(link)
-            link = known.get(link.after) if link.after else next_to.get(link.id)
-        if way:
-            ways.append(way)
-    return ways
-
-
-def _once(ways: list[list[Link]]) -> list[list[Link]]:
-    """Drop ways that are part of another one, because the document was indexed again, maybe only in part."""
-    passes = max(sum(way[0].before is None for way in ways), sum(way[-1].after is None for way in ways))
-    if passes < 2 and not any(way[0].before is None and way[-1].after is None for way in ways):  # noqa: PLR2004
-        return ways  # parts of one way, with text missing between them
-    read = [[(link.text, link.start, link.page) for link in way] for way in ways]
-    where: dict[tuple[str, int | None, Page | None], list[tuple[int, int]]] = {}
-    for number, way in enumerate(read):
-        for index, one in enumerate(way):
-            where.setdefault(one, []).append((number, index))
-
-    def again(number: int) -> bool:
-        way = read[number]
-        rare = min(range(len(way)), key=lambda index: len(where[way[index]]))
-        return any(
-            (len(read[other]), -other) > (len(way), -number)
-            and read[other][max(at - rare, 0) : at - rare + len(way)] == way
-            for other, at in where[way[rare]]
+    @override
+    def missing(self, source: Name, *, limited: bool) -> str:
+        visible = " that the filters let through" if limited else ""
+        return (
+            f"the index has no node of the document {source!r}{visible}, nor the document itself: pass the engine "
+            "documents=, or keep the originals with index.docstore.add_documents(documents)"
         )
 
-    # Nodes cut from parents form one way per parent, and two parents may have the same text.
-    return [way for number, way in enumerate(ways) if way[0].parent or not again(number)]
+    @override
+    def original(self, source: Name, passages: Sequence[NodeWithScore]) -> BaseNode | None:
+        """Return the document, if any of the passages was cut from this version of it."""
+        original = self.docstore.get_document(str(source), raise_error=False)
+        if original is None:
+            return None
+        version, about = original.hash, without_keys(original.metadata, self.place_keys)
+        for passage in passages:
+            cut_from, metadata = passage.node.relationships.get(NodeRelationship.SOURCE), passage.node.metadata
+            known = cut_from.hash if isinstance(cut_from, RelatedNodeInfo) else None
+            if known == version:
+                return original
+            if not known and all(metadata.get(key, value) == value for key, value in about.items()):
+                return original
+        return None
 
+    @override
+    def parts(self, source: Name, passages: Sequence[NodeWithScore]) -> Sequence[tuple[Name, Sequence[NodeWithScore]]]:
+        pages: dict[str, list[NodeWithScore]] = {}
+        for passage in passages if source.key and source.key != self.source_key else ():
+            pages.setdefault(passage.node.ref_doc_id or "", []).append(passage)
+        return () if "" in pages else [(Name.of(page), of) for page, of in pages.items()]
 
-class BiggerNodes:
-    """The bigger nodes that a retriever knows beside those of its index."""
+    @override
+    def rebuild(self, chunks: Iterator[StoredChunk], found: Sequence[str]) -> tuple[RebuiltDocument, reader.Fields]:
+        fields: dict[str, list[str]] = {kind: [] for kind in _EXCLUDED}
 
-    def __init__(self, known: Sequence[Known]) -> None:
-        """Take where the retriever looks them up."""
-        self._known = tuple(known)
+        def rows() -> Iterator[tuple[str, Mapping[str, Any]]]:
+            for chunk in chunks:
+                node, link = chunk.host
+                links.append(link)
+                for kind in _EXCLUDED:
+                    fields[kind] += [key for key in getattr(node, kind) if key not in fields[kind]]
+                yield link.text, node.metadata
 
-    def __eq__(self, other: object) -> bool:
-        """Return whether both are looked up in the same objects, whatever these hold."""
-        return isinstance(other, BiggerNodes) and self._ids == other._ids
+        links: list[Link] = []
+        held = numbered(rows(), start_key=self.start_key, order_key=self.order_key)
+        placed = [link.with_chunk(chunk) for link, chunk in zip(links, held, strict=True)]
+        links.clear()
+        return put_together(placed, found, ordered=self.ordered, by_place=self.order_key is not None), fields
 
-    def __hash__(self) -> int:
-        return hash(self._ids)
+    @override
+    def document(self, source: Name, rebuilt: RebuiltDocument, fields: reader.Fields) -> BaseNode:
+        metadata = {**fields["metadata"], KEY: rebuilt.label()}
+        return labelled(Document(id_=str(source), text=rebuilt.text, **{**fields, "metadata": metadata})).node
 
-    @property
-    def _ids(self) -> tuple[int, ...]:
-        return tuple(map(id, self._known))
+    @override
+    def alone(self, passage: NodeWithScore) -> BaseNode:
+        node = passage.node
+        if isinstance(node, Document):
+            return node
+        return labelled(node, **rebuild([Chunk(node.get_content())]).label()).node
 
-    def shown(
-        self, belongs: Callable[[BaseNode], bool], hidden: Callable[[], Iterable[BaseNode]]
-    ) -> Callable[[BaseNode], BaseNode]:
-        """Return a function that finds the node that a retriever returns in the place of a found one.
-
-        It is the found one itself, unless that leads to a node of the same document, nothing of it hidden.
-
-        Args:
-            belongs: Tests whether a node is of the document and meets all filters.
-            hidden: Lists the hidden nodes of the document. It is called at most once, and only if a node leads further.
-        """
-        partly_hidden: set[str] | None = None
-
-        def shown(node: BaseNode) -> BaseNode:
-            nonlocal partly_hidden
-            bigger = self._behind(node) if isinstance(node, IndexNode) else None
-            if bigger is None or not belongs(bigger):
-                return node
-            if partly_hidden is None:
-                partly_hidden = {one.index_id for one in hidden() if isinstance(one, IndexNode)}
-            return node if node.index_id in partly_hidden else bigger  # type: ignore[attr-defined]
-
-        return shown
-
-    def _behind(self, node: IndexNode) -> BaseNode | None:
-        led = [node.obj, *(known.get(node.index_id) for known in self._known if isinstance(known, Mapping))]
-        found = next((one for one in led if one is not None), None)
-        return found if isinstance(found, BaseNode) else None
-
-    def starts(self, docstore: BaseDocumentStore) -> Callable[[BaseNode], int | None]:
-        """Return a function that finds where a node's parent starts in the document, in characters.
-
-        It returns None if that is not known. Each parent is looked up once.
-
-        Args:
-            docstore: Where parents are looked up first, before the document stores of the retriever.
-        """
-        stores = (docstore, *(known for known in self._known if isinstance(known, BaseDocumentStore)))
-        starts: dict[str, int | None] = {}
-
-        def start(node: BaseNode) -> int | None:
-            parent = parent_of(node)
-            if parent is None:
-                return 0
-            if parent not in starts:
-                starts[parent] = None  # in case that parents form a ring
-                held = (store.get_document(parent, raise_error=False) for store in stores)
-                found = next((one for one in held if one is not None), None)
-                own = None if found is None else offset(getattr(found, "start_char_idx", None))
-                before = None if found is None or own is None else start(found)
-                starts[parent] = None if own is None or before is None else before + own
-            return starts[parent]
-
-        return start
-
-
-def parent_of(node: BaseNode) -> str | None:
-    """Return the id of the bigger node that a node was cut from; None if it was cut from the document itself."""
-    parent = node.relationships.get(NodeRelationship.PARENT)
-    return parent.node_id if isinstance(parent, RelatedNodeInfo) else None
+    @override
+    def text_of(self, document: BaseNode) -> str:
+        return document.get_content()

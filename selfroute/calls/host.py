@@ -108,7 +108,7 @@ class Host(Protocol[Document]):
         question: The question.
         inputs: What else the call was given, for policies.
         caller: What the configuration says of who asks; None if it says nothing.
-        source: The documents: `ScopedDocuments`, a list, or anything else that `read` knows.
+        source: The documents: stored ones that are limited to a view, a list, or anything else that `read` knows.
         one_model: Whether one model performs all steps.
         streaming: Whether replies come in pieces.
         tally: What collects a reply, a subclass of `Tally`.

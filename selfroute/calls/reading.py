@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from selfroute.documents.cache import Size
 from selfroute.documents.headings import headed, headings_at
 from selfroute.documents.label import label_in
-from selfroute.documents.stored import ScopedDocuments
+from selfroute.documents.stored import BaseStoredDocuments
 
 if TYPE_CHECKING:
     from selfroute.calls.host import Host
@@ -94,7 +94,7 @@ class Reading(Generic[Document]):
     @property
     def is_stored(self) -> bool:
         """Whether the documents are those that a store holds."""
-        return isinstance(self._host.source, ScopedDocuments)
+        return isinstance(self._host.source, BaseStoredDocuments)
 
     @property
     def is_at_hand(self) -> bool:
@@ -188,8 +188,8 @@ class Reading(Generic[Document]):
         """Return the sizes that are known without reading the documents for this question; None if they are not."""
         with suppress(Exception):  # an answer from passages needs no documents
             source = self._host.source
-            if isinstance(source, ScopedDocuments):
-                return source.sizes(self._of_the_best())
+            if isinstance(source, BaseStoredDocuments):
+                return source.reader.sizes(self._of_the_best(), source.view)
             if isinstance(source, list | tuple):
                 return [Size(None, self.length(source))]
         return None

@@ -11,7 +11,8 @@ from selfroute.checking.words import keys_of, likely_key, message_of, plural, qu
 from selfroute.documents.chunks import offset
 from selfroute.documents.label import label_in
 from selfroute.documents.pages import page_of
-from selfroute.documents.stored import ScopedDocuments
+from selfroute.documents.stored import BaseStoredDocuments
+from selfroute.documents.view import View
 from selfroute.errors import ConfigurationError
 
 Document = TypeVar("Document")
@@ -59,8 +60,8 @@ class OnDocuments(TriedQuestion[Document]):
     def _own(self) -> str:
         return "a list" if isinstance(self.source, list | tuple) else "your own code"
 
-    def _look_at_names(self, stored: ScopedDocuments[Document, Any], found: str) -> Remark:
-        names = stored.names(self.found)
+    def _look_at_names(self, stored: BaseStoredDocuments[Document, Any], found: str) -> Remark:
+        names = list(map(stored.reader.store.name, self.found))
         known = [name for name in names if name is not None]
         key = stored.source_key
         by = f" as metadata[{key!r}]" if key else ""
@@ -109,21 +110,21 @@ class OnDocuments(TriedQuestion[Document]):
             return False, message_of(error), ""
         if not self.found:
             return None, "not tried, because no passage was found", ""
-        if self.stored is not None and not self.stored.is_overridden:
-            return self._look_at_access(self.stored)
+        if self.stored is not None and not self.stored.reader.is_overridden:
+            return self._look_at_view(self.stored.view, self.stored.reader.store.advice)
         return None, f"not tried: documents= is {self._own}, which must leave out what a user may not see", ""
 
-    def _look_at_access(self, stored: ScopedDocuments[Document, Any]) -> Remark:
+    def _look_at_view(self, view: View, advice: str) -> Remark:
         if refusal := self._refusal:
             return False, *refusal
-        access = stored.access()
-        if access.verified and "read" in self.errors:
+        limits = view.limits
+        if limits.compared and "read" in self.errors:
             return None, "not tried, because the document could not be read", ""
-        if access.is_from_passages:
+        if view.limits_from_passages:
             found = "we cannot see what the retriever hides, but all chunks of this document match its passages"
-            return True, found, f"if the chunks of a document do not match, the question is refused: {stored.advice}"
+            return True, found, f"if the chunks of a document do not match, the question is refused: {advice}"
         limited = "only chunks that the filter admits are read"
-        return True, limited if access.limits else "no filter hides any chunk", ""
+        return True, limited if limits else "no filter hides any chunk", ""
 
     @property
     def _refusal(self) -> tuple[str, str] | None:
@@ -131,7 +132,7 @@ class OnDocuments(TriedQuestion[Document]):
         error = self.errors.get("read")
         if self.stored is None or not isinstance(error, ConfigurationError):
             return None
-        message, advice = split_advice(message_of(error), self.stored.advice)
+        message, advice = split_advice(message_of(error), self.stored.reader.store.advice)
         return (message, advice) if advice else None
 
     def look_at_document(self) -> Remark:  # noqa: PLR0911 - one for each finding
@@ -163,7 +164,7 @@ class OnDocuments(TriedQuestion[Document]):
 
     def _quoted_name(self, document: Document) -> str:
         name = self.host.source_of(document)
-        known = self.stored is not None and name is not None and name in self.stored.names(self.found)
+        known = self.stored is not None and name is not None and name in map(self.stored.reader.store.name, self.found)
         return quoted(name) if known else "a passage"
 
     @property
@@ -206,12 +207,13 @@ class OnDocuments(TriedQuestion[Document]):
             return "a single chunk, the passage itself" if len(labels) == 1 else "each a single chunk", _SMALL
         chunks = plural(sum(label.get("chunks", 0) for label in labels), "chunk")
         exact = methods <= {"original", "offsets"}
+        with_offsets = all(offset(self.host.place_of(one).start) is not None for one in self.found)
         headings = (
             ", below the headings in their metadata" if any(getattr(one, "headings", ()) for one in labels) else ""
         )
         return (
             f"joined from {chunks} by their {'offsets' if exact else 'order'}{headings}, without gaps",
-            "" if exact or all(offset(self.host.place_of(one).start) is not None for one in self.found) else _OFFSETS,
+            "" if exact or with_offsets else _OFFSETS,
         )
 
     def _is_passage(self, document: Document) -> bool:
@@ -225,10 +227,10 @@ class OnDocuments(TriedQuestion[Document]):
             return "it may not be read"
         if not self.found and not self.read:
             return "no passage was found"
-        if self.stored is not None and self.errors and not any(map(_is_name, self.stored.names(self.found))):
+        if (
+            self.stored is not None
+            and self.errors
+            and all(self.stored.reader.store.name(one) is None for one in self.found)
+        ):
             return "no passage names a document"
         return None
-
-
-def _is_name(name: object) -> bool:
-    return name is not None

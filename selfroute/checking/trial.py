@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Generic, Literal, TypeVar
 
 from selfroute.calls.call import Call
-from selfroute.documents.stored import ScopedDocuments
+from selfroute.documents.stored import BaseStoredDocuments
 from selfroute.effects import ReadDocuments, Retrieve
 
 Attempt = Literal["retrieve", "source", "read"]
@@ -21,7 +21,7 @@ class TriedQuestion(Generic[Document]):
         found: The retrieved passages, best first.
         fitting: Those that the first step would be given.
         to_read: The documents that the last step would be given; empty if no document was read.
-        source: Where documents come from: `ScopedDocuments`, a list or a callable; None if that failed.
+        source: Where documents come from: stored documents, a list or a callable; None if that failed.
         errors: What failed, and how.
     """
 
@@ -56,9 +56,9 @@ class TriedQuestion(Generic[Document]):
         self.errors = {**self.errors, what: error}
 
     @property
-    def stored(self) -> ScopedDocuments[Document, Any] | None:
+    def stored(self) -> BaseStoredDocuments[Document, Any] | None:
         """The stored documents, if these are where documents come from."""
-        return self.source if isinstance(self.source, ScopedDocuments) else None
+        return self.source if isinstance(self.source, BaseStoredDocuments) else None
 
     @property
     def read(self) -> Sequence[Document]:

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypedDict
 
 from selfroute.citations.search import SentenceSearch
-from selfroute.documents.index import KEPT, stems_of
-from selfroute.documents.pages import Page, placing_of
+from selfroute.documents.index import WORD_INDEXES, stems_of
+from selfroute.documents.pages import Page, position_of
 
 MOST = 3
 _TRIES = 4  # for each citation: some sentences are no citations
@@ -104,9 +104,9 @@ def cite(
         source, text = context[document]
         one = Citation(document=document, source=source, start=start, end=end, text=text[start:end], score=score)
         if metadata:
-            placing = placing_of(metadata[document], text)
-            one["start"], one["end"] = start + placing.shift, end + placing.shift
-            if (page := placing.page_at(start)) is not None:
+            position = position_of(metadata[document], text)
+            one["start"], one["end"] = start + position.shift, end + position.shift
+            if (page := position.page_at(start)) is not None:
                 one["page"] = page
         citations.append(one)
     return citations
@@ -114,7 +114,7 @@ def cite(
 
 def _located(question: str, answer: str, texts: Sequence[str], n: int) -> Iterator[_CitedSpan]:
     """Yield where the sentences stand that say what an answer says, best first; the same words only once."""
-    search = SentenceSearch(question, answer, indexes := [KEPT.of(text) for text in texts])
+    search = SentenceSearch(question, answer, indexes := [WORD_INDEXES.of(text) for text in texts])
     said = set(stems_of(answer))
     shown: list[str] = []
     best = 0.0

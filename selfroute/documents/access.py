@@ -1,13 +1,13 @@
-"""Access limits: what a retriever may see, and how the document reader is held to it."""
+"""Check that a retriever may see what is read; compare its filters, and know parts by their classes."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from selfroute.documents.chunks import differing_keys, is_same_value, without_keys
@@ -36,56 +36,6 @@ class StoredChunk:
     metadata: Mapping[str, Any]
     parent: str | None = None
     host: Any = None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Access:
-    """What one call may read of a store.
-
-    Attributes:
-        limits: The conditions that chunks have to meet, in the store's own terms; falsy if nothing is hidden.
-        key: Identifies the limits, for caching; None if they cannot be identified.
-        cached: Whether documents that are read under these limits may be cached.
-        verified: Whether to compare each chunk with the passages, because more may be hidden than the limits say.
-        declared: Whether the user declared what is hidden. Then only the presence of the passages is verified.
-        whole: Whether the passages may be whole documents, so that none of them has to name its document.
-        dropped: Documents with a passage that was found, but that a part which we do not know left out or changed.
-    """
-
-    limits: Any
-    key: Hashable | None
-    cached: bool
-    verified: bool
-    declared: bool
-    whole: bool = False
-    dropped: AbstractSet[Hashable] = frozenset()
-
-    @property
-    def is_from_passages(self) -> bool:
-        """Whether nothing but the passages says what may be read, so that they must be retrieved in this process."""
-        return self.verified and not self.declared
-
-
-@dataclass(frozen=True, slots=True)
-class Wall:
-    """What limits the documents of one question.
-
-    Attributes:
-        declared: What the user declared that each chunk must match; None if nothing was declared.
-        retriever: What limits the retriever, in the framework's terms; None if that is unknown.
-        certain: Whether nothing else hides chunks.
-        dropped: As in `Access`.
-    """
-
-    declared: Any = None
-    retriever: Any = None
-    certain: bool = False
-    dropped: set[Hashable] = field(default_factory=set)
-
-    @property
-    def doubted(self) -> bool:
-        """Whether parts that we do not know may hide more than any filter says."""
-        return self.declared is None and not self.certain
 
 
 def visible(  # noqa: PLR0913 - what a framework knows of its documents

@@ -91,13 +91,14 @@ class Cache:
     the digest of their ids. If the text of a chunk changes and its id does not, call `forget`.
 
     Attributes:
+        lengths: The lengths of documents that were read, by their source and the filter; and 0 by their source alone.
         generation: The number of calls of `forget` so far.
     """
 
     def __init__(self, characters: int = _MAX_CHARACTERS, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._capacity, self._clock, self._size, self.generation = characters, clock, 0, 0
         self._documents: OrderedDict[tuple[Hashable, Hashable], tuple[float, CachedDocument]] = OrderedDict()
-        self._lock = Lock()
+        self._lock, self.lengths = Lock(), Recent[int](2 * MOST)  # with and without the filter
 
     def __reduce__(self) -> tuple[type[Cache], tuple[()]]:
         return Cache, ()  # a copy is empty
@@ -139,11 +140,12 @@ class Cache:
             self._size += size
 
     def forget(self, source: Hashable | None = None) -> None:
-        """Remove the documents of one source, or all documents."""
+        """Remove the documents of one source, or all documents; and all lengths."""
         with self._lock:
             self.generation += 1
             for key in [key for key in self._documents if source is None or key[0] == source]:
                 self._drop(key)
+        self.lengths.clear()
 
     def _drop(self, key: tuple[Hashable, Hashable]) -> None:
         _, document = self._documents.pop(key)

@@ -265,4 +265,4 @@ class _Kept:
                 self._size -= self._indexes.popitem(last=False)[1].memory
 
 
-KEPT = _Kept()
+WORD_INDEXES = _Kept()

@@ -6,7 +6,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
-from itertools import islice, pairwise, takewhile, zip_longest
+from itertools import islice, takewhile, zip_longest
 from statistics import median_low
 
 from selfroute.documents.chunks import Chunk
@@ -291,13 +291,6 @@ class OffsetJoin:
         first = bisect_left(self._stretches, (start,))
         near = takewhile(lambda stretch: stretch[0] <= reach, islice(self._stretches, first, None))
         return any(end - begin >= length for begin, end in near)
-
-
-def contradict(chunks: Sequence[Chunk]) -> bool:
-    """Return whether two neighbours, by their offsets, say different things of one stretch."""
-    listed = sorted((chunk.start or 0, chunk.text) for chunk in chunks)
-    pairs = ((text[behind - start :], other) for (start, text), (behind, other) in pairwise(listed))
-    return any(not (left.startswith(right) or right.startswith(left)) for left, right in pairs if left)
 
 
 def _has_period(text: str) -> bool:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, groupby, pairwise
 from operator import itemgetter
+from typing import Any
 
-from selfroute.documents.chunks import Chunk
+from selfroute.documents.chunks import Chunk, chunks_of
 from selfroute.documents.offsets import ALWAYS, repeats_itself
 from selfroute.documents.pages import Page
 from selfroute.errors import ConfigurationError
@@ -34,6 +35,22 @@ class UnknownOrderError(ConfigurationError):
         """Take the message, and whether the chunks have offsets."""
         super().__init__(message)
         self.have_offsets = have_offsets
+
+
+def numbered(rows: Iterable[tuple[str, Mapping[str, Any]]], *, start_key: str, order_key: str | None) -> list[Chunk]:
+    """Return chunks as `chunks_of` yields them; if the user named the key of their numbers, they are counted by it.
+
+    Raises:
+        UnknownOrderError: One of them has no whole number there.
+    """
+    chunks = list(chunks_of(rows, start_key=start_key, order_key=order_key))
+    if order_key is None:
+        return chunks
+    if any(chunk.place == (-1,) for chunk in chunks):
+        msg = f"not each of them has a whole number as metadata[{order_key!r}], which order_key names"
+        raise UnknownOrderError(msg)
+    ranks = {place: (rank,) for rank, place in enumerate(sorted({chunk.place for chunk in chunks}))}
+    return [replace(chunk, place=ranks[chunk.place]) for chunk in chunks]
 
 
 def fixed_order(chunk: Chunk) -> tuple[tuple[int, ...], int, int, str]:

@@ -44,7 +44,7 @@ def page_at(pages: Sequence[Sequence[Any]], offset: int) -> Page | None:
     return found
 
 
-class Placing(NamedTuple):
+class Position(NamedTuple):
     """Where a text that a model was given stands in its document, and what is known of its pages.
 
     Attributes:
@@ -64,12 +64,12 @@ class Placing(NamedTuple):
         return page_at(self.pages, self.begins + offset) if self.pages else self.page
 
 
-def placing_of(metadata: Mapping[str, Any], text: str | None = None) -> Placing:
+def position_of(metadata: Mapping[str, Any], text: str | None = None) -> Position:
     """Return what the metadata of a passage, a section or a document say of its place."""
     label = label_in(metadata, text)
     is_section = label.get("method") == "sections"
     begins = label["start"] if is_section else label.get("read", (0,))[0]
-    return Placing(begins, begins if is_section else 0, label.get("pages", ()), page_of(metadata))
+    return Position(begins, begins if is_section else 0, label.get("pages", ()), page_of(metadata))
 
 
 class Pages:

@@ -36,13 +36,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
 from typing import Literal, NamedTuple
 
 from selfroute.documents.chunks import Chunk
 from selfroute.documents.headings import HeadingStart, go_on_across, headings_in, with_headings, without_titles
 from selfroute.documents.label import Label
-from selfroute.documents.offsets import ALWAYS, Gap, OffsetJoin, contradict, fits_further_on
+from selfroute.documents.offsets import ALWAYS, Gap, OffsetJoin, fits_further_on
 from selfroute.documents.ordering import (
     UnknownOrderError,
     deduplicate,
@@ -51,8 +50,6 @@ from selfroute.documents.ordering import (
     split_by_page,
 )
 from selfroute.documents.pages import Pages, PageStart
-from selfroute.documents.versions import one_text
-from selfroute.documents.window import ENDS_OF_CONTEXTS
 
 _MIN_OVERLAP = 9  # characters; less may be a coincidence
 _MAX_OVERLAP = 8_000
@@ -92,46 +89,6 @@ class RebuiltDocument:
         doubtful = {"doubtful": True} if self.doubtful else {}
         label = {"method": self.method, "chunks": self.chunks, "gaps": gaps, "trimmed": False, **pages, **doubtful}
         return Label(label, length=len(self.text), texts=self.texts, headings=self.headings)
-
-
-def rebuild_found(chunks: Sequence[Chunk], found: Sequence[str], *, ordered: bool = True) -> RebuiltDocument:
-    """Rebuild the text that was found, of those that stand in the store under one name.
-
-    Args:
-        chunks: All chunks, in the order in which the store returns them.
-        found: The texts of the passages that were retrieved.
-        ordered: As in `rebuild`.
-
-    Raises:
-        UnknownOrderError: As in `rebuild`.
-    """
-    if bare := _without_contexts(chunks, found, ordered=ordered):
-        return bare
-    told = one_text(chunks, found, ordered=ordered)
-    document = rebuild([chunks[at] for at in told.kept], ordered=ordered or told.doubtful)
-    return replace(document, texts=told.texts, doubtful=told.doubtful)
-
-
-def _without_contexts(chunks: Sequence[Chunk], found: Sequence[str], *, ordered: bool) -> RebuiltDocument | None:
-    """Rebuild a document without the sentences on its context that a model wrote before each chunk; None without any.
-
-    Contextual retrieval puts them into a paragraph, a line or a sentence of their own. That this is what the chunks
-    begin with shows if the rest of each, or of those of one version, joins without a hole.
-    """
-    if len(chunks) < 3 or any(chunk.start is None for chunk in chunks) or not contradict(chunks):  # noqa: PLR2004
-        return None
-    for end in ENDS_OF_CONTEXTS:
-        bodies = [chunk.text.partition(end)[2].strip() for chunk in chunks]
-        if not all(bodies):
-            continue
-        bare = [replace(chunk, text=body, place=()) for chunk, body in zip(chunks, bodies, strict=True)]
-        told = one_text(bare, found, ordered=ordered)
-        kept = sorted(dict.fromkeys(bare[at] for at in told.kept), key=lambda chunk: chunk.start or 0)
-        ends = accumulate(((chunk.start or 0) + len(chunk.text) for chunk in kept), max)
-        has_hole = any((chunk.start or 0) - end > ALWAYS for end, chunk in zip(ends, kept[1:], strict=False))
-        if not (has_hole or contradict(kept) or told.doubtful):
-            return replace(rebuild(kept), texts=told.texts)
-    return None
 
 
 def rebuild(chunks: Iterable[Chunk], *, doubtful: bool = False, ordered: bool = True) -> RebuiltDocument:

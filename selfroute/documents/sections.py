@@ -16,7 +16,7 @@ from heapq import nsmallest
 from itertools import accumulate, islice
 from typing import NamedTuple
 
-from selfroute.documents.index import KEPT, Index, stems_of
+from selfroute.documents.index import WORD_INDEXES, Index, stems_of
 from selfroute.documents.window import Count, find_passage
 
 _FREQUENCY, _LENGTH = 1.2, 0.75  # of BM25: k1 and b
@@ -123,7 +123,7 @@ def ranked(
         origins: For each passage the numbers of the documents that it may be from, where it is looked for first: others
             may quote it. None, or no numbers, if that is unknown.
     """
-    indexes = [KEPT.of(text) for text in texts]
+    indexes = [WORD_INDEXES.of(text) for text in texts]
     sections = [Run(number, *span) for number, index in enumerate(indexes) for span in index.sections]
     from_which = zip(passages, origins or [None] * len(passages), strict=True)
     found = [_found(passage, texts, numbers or ()) for passage, numbers in from_which]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from demo_texts import load_documents
 from lanes import examples
 from selfroute.citations import cite, locate
-from selfroute.documents.index import KEPT
+from selfroute.documents.index import WORD_INDEXES
 
 
 class Case(NamedTuple):
@@ -170,12 +170,12 @@ def test_locate_in_any_text(text: str) -> None:
 
 def test_locate_in_threads_and_in_a_long_text() -> None:
     text = "\n".join(load_documents().values())
-    KEPT.clear()
+    WORD_INDEXES.clear()
     with ThreadPoolExecutor(8) as threads:
         asked = ["What did the new clapper of the bell cost?"] * 16
         first, *others = threads.map(lambda question: locate(question, "£310", text), asked)
     assert all(other == first for other in others)
-    KEPT.clear()
+    WORD_INDEXES.clear()
     assert locate(asked[0], "£310", text) == first
     text = " ".join(f"The price of item {number} is {number * 7}." for number in range(10_000))
     answer = " ".join(str(number) for number in range(5_000))

@@ -32,7 +32,6 @@ from loopback import LoopbackServer, Reply, Request
 from replies import languages_put_back
 from scenarios import DOCUMENT_TEXTS, PASSAGE_TEXTS, QUESTION, SCENARIOS, WHOLE, Scenario
 from selfroute.calls.settings import Settings
-from selfroute.documents.stored import ScopedDocuments
 from selfroute.effects import Decided
 from selfroute.usage import count_tokens
 from selfroute_workbench.cli import app
@@ -282,7 +281,7 @@ def adapters_of(scenario: Scenario, names: dict[str, Any]) -> Iterator[tuple[Any
     texts = [names["Text"]("minutes", text) for text in (LONG_TEXTS if steered else DOCUMENT_TEXTS[:1])]
     whole = texts[0].text
     rows = [(str(at), "minutes", at, "north", whole[at : at + 20]) for at in range(0, len(whole), 15)]
-    stored = ScopedDocuments(names["StoredTexts"](rows), "north")
+    stored = names["StoredTexts"](rows).limited_to("north")
     options: dict[str, Any] = {"answerability": "text", "sections": None, **(scenario.options if steered else {})}
     settings = Settings(refusal=scenario.refusal, **options)
     # A list is read whatever was retrieved; out of a store, nothing is where nothing was.
@@ -379,7 +378,7 @@ def test_third_adapter_reads_less(ran: Ran) -> None:
         yield "Ms Okafor did." if prompt.startswith("Read the following") else "unanswerable"
 
     minutes = [names["Text"]("minutes", names["MINUTES"])]
-    for documents in (minutes, ScopedDocuments(names["StoredTexts"](names["ROWS"]), "north")):
+    for documents in (minutes, names["StoredTexts"](names["ROWS"]).limited_to("north")):
         adapter = names["SelfRoute"](lambda _: names["PASSAGES"], ask, documents)
         answer = answer_of(adapter, "Who took the chair?")
         assert (answer.route, answer.text) == ("long_context", "Ms Okafor did.")
@@ -396,7 +395,7 @@ def test_third_adapter_without_documents(ran: Ran) -> None:
         asked.append(prompt)
         yield "unanswerable"
 
-    nothing = ScopedDocuments(names["StoredTexts"]([]), "north")
+    nothing = names["StoredTexts"]([]).limited_to("north")
     for documents, route in (([], "long_context"), (nothing, "rag")):
         answer = answer_of(names["SelfRoute"](lambda _: [], ask, documents), "Who took {the} chair?")
         assert (answer.text, answer.route, answer.answerable, asked) == ("unanswerable", route, False, [])
@@ -408,7 +407,7 @@ def test_third_adapter_without_documents(ran: Ran) -> None:
 def test_third_adapter_reads_what_its_team_may(ran: Ran) -> None:
     names = ran.names
     store = names["StoredTexts"]([*names["ROWS"]])
-    documents = {team: ScopedDocuments(store, team) for team in ("north", "south")}
+    documents = {team: store.limited_to(team) for team in ("north", "south")}
     for _ in range(2):  # the second time out of the cache
         assert [document.text for document in documents["north"](names["PASSAGES"])] == [names["MINUTES"]]
         (south,) = documents["south"]([names["Text"]("minutes", "Mr Lin")])

@@ -14,7 +14,7 @@ import pytest
 from demo_texts import load_documents
 from golden import golden, text_of
 from selfroute.documents import index
-from selfroute.documents.index import KEPT, Index, stems_of
+from selfroute.documents.index import WORD_INDEXES, Index, stems_of
 
 TEXT = "The crane was repaired. " * 300
 OTHER = "The ferry was late. " * 300
@@ -76,24 +76,24 @@ class Asked(str):
 
 @pytest.fixture
 def making(monkeypatch: pytest.MonkeyPatch) -> Making:
-    KEPT.clear()
+    WORD_INDEXES.clear()
     making = Making()
     monkeypatch.setattr(index, "Index", making)
     return making
 
 
 def test_kept_of_another_text_waits_for_nobody(making: Making) -> None:
-    kept = KEPT.of(TEXT)
+    kept = WORD_INDEXES.of(TEXT)
     begun, go_on = Event(), Event()
     making.before = {OTHER: [lambda: (begun.set(), go_on.wait())]}
     with ThreadPoolExecutor(1) as threads:
-        other = threads.submit(KEPT.of, OTHER)
+        other = threads.submit(WORD_INDEXES.of, OTHER)
         begun.wait()
-        assert KEPT.of(TEXT) is kept
-        assert KEPT.of(TEXT + OTHER).sections
+        assert WORD_INDEXES.of(TEXT) is kept
+        assert WORD_INDEXES.of(TEXT + OTHER).sections
         assert not other.done()
         go_on.set()
-    assert other.result() is KEPT.of(OTHER)
+    assert other.result() is WORD_INDEXES.of(OTHER)
 
 
 @pytest.mark.parametrize("most", [0, index._MOST], ids=["too large to keep", "kept"])
@@ -102,11 +102,13 @@ def test_kept_of_a_text_in_the_making(most: int, making: Making, monkeypatch: py
     asked = Asked(TEXT)
     with ThreadPoolExecutor(1) as threads:
         waiting = []
-        making.before = {TEXT: [lambda: (waiting.append(threads.submit(KEPT.of, asked)), asked.looked_up.wait())]}
-        made = KEPT.of(TEXT)
+        making.before = {
+            TEXT: [lambda: (waiting.append(threads.submit(WORD_INDEXES.of, asked)), asked.looked_up.wait())]
+        }
+        made = WORD_INDEXES.of(TEXT)
     assert waiting[0].result() is made
     assert making.made == [TEXT]
-    KEPT.of(TEXT)
+    WORD_INDEXES.of(TEXT)
     assert len(making.made) == (1 if most else 2)
 
 
@@ -116,14 +118,14 @@ def test_kept_of_a_text_that_failed(making: Making) -> None:
         waiting = []
 
         def fail() -> None:
-            waiting.append(threads.submit(KEPT.of, asked))
+            waiting.append(threads.submit(WORD_INDEXES.of, asked))
             asked.looked_up.wait()
             raise MemoryError
 
         making.before = {TEXT: [fail]}
         with pytest.raises(MemoryError):
-            KEPT.of(TEXT)
-    assert waiting[0].result() is KEPT.of(TEXT)
+            WORD_INDEXES.of(TEXT)
+    assert waiting[0].result() is WORD_INDEXES.of(TEXT)
     assert making.made == [TEXT, TEXT]
 
 
@@ -131,10 +133,10 @@ def test_kept_are_the_latest_texts(making: Making, monkeypatch: pytest.MonkeyPat
     lines, third = "a\n" * len(TEXT), TEXT.replace("crane", "quays")
     monkeypatch.setattr(index, "_MOST", Index(TEXT).memory + Index(OTHER).memory)
     for text in (TEXT, lines, OTHER, "".join([TEXT[:9], TEXT[9:]]), OTHER, lines):
-        KEPT.of(text)
+        WORD_INDEXES.of(text)
     assert making.made == [TEXT, lines, OTHER, lines]
     for text in (third, OTHER, TEXT):
-        KEPT.of(text)
+        WORD_INDEXES.of(text)
     assert making.made[4:] == [third, TEXT]
 
 

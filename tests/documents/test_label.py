@@ -12,7 +12,7 @@ import pytest
 
 from golden import golden
 from selfroute.documents.label import KEY, Label, label_in, labelled_with, original_label
-from selfroute.documents.pages import Placing, placing_of
+from selfroute.documents.pages import Position, position_of
 
 TEXT = "Tea was served."
 MADE = labelled_with(original_label(TEXT), {"method": "sections", "start": 7, "end": 9, "pages": [[0, 1]]}, TEXT)
@@ -30,14 +30,14 @@ def test_labelled_with(case: dict[str, Any]) -> None:
     """The label, and what it and the metadata say of the place of its text."""
     label = labelled_with(case["known"], case["label"], case["text"])
     assert (label, label.length) == (case["is"], len(case["text"]))
-    placing = placing_of({**case.get("metadata", {}), KEY: label}, case["text"])
-    assert [placing.begins, placing.shift, [*placing.pages], placing.page] == case["placing"]
-    assert [placing.page_at(at) for at in case["at"]] == case["pages"]
+    position = position_of({**case.get("metadata", {}), KEY: label}, case["text"])
+    assert [position.begins, position.shift, [*position.pages], position.page] == case["placing"]
+    assert [position.page_at(at) for at in case["at"]] == case["pages"]
 
 
 def test_label_of_this_process_counts() -> None:
     assert label_in({KEY: MADE}) == MADE
-    assert placing_of({KEY: MADE}) == Placing(7, 7, [[0, 1]], None)
+    assert position_of({KEY: MADE}) == Position(7, 7, [[0, 1]], None)
     assert label_in({KEY: MADE}, TEXT) == MADE
     assert isinstance(labelled_with(MADE, {"trimmed": True}, TEXT), Label)
 
@@ -45,7 +45,7 @@ def test_label_of_this_process_counts() -> None:
 def test_label_is_of_one_text() -> None:
     """Metadata that are handed on to a part of the text bring its label along."""
     assert label_in({KEY: MADE}, TEXT[4:]) == {}
-    assert placing_of({KEY: MADE}, TEXT[4:]) == Placing(0, 0, (), None)
+    assert position_of({KEY: MADE}, TEXT[4:]) == Position(0, 0, (), None)
 
 
 @pytest.mark.parametrize("how", COPIES)
@@ -55,10 +55,10 @@ def test_label_that_came_from_elsewhere_says_nothing(how: str) -> None:
     assert label == MADE
     assert type(label) is dict
     assert label_in({KEY: label}) == {}
-    assert placing_of({KEY: label}) == Placing(0, 0, (), None)
+    assert position_of({KEY: label}) == Position(0, 0, (), None)
 
 
 @pytest.mark.parametrize("label", [None, "hello", 7, [], {"start": -7, "method": "sections"}, {"pages": [["x", {}]]}])
 def test_label_of_any_other_kind_says_nothing(label: Any) -> None:
     assert label_in({KEY: label}) == {}
-    assert placing_of({KEY: label, "page": 3}) == Placing(0, 0, (), 3)
+    assert position_of({KEY: label, "page": 3}) == Position(0, 0, (), 3)

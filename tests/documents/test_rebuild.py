@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from golden import GOLDEN, golden, text_of
 from selfroute.documents import Chunk, RebuiltDocument, chunks_of, offset, original_label, rebuild
 from selfroute.documents.chunks import Title, headings_of
+from selfroute.documents.found import rebuild_found
 from selfroute.documents.offsets import repeats_itself
 from selfroute.documents.ordering import UnknownOrderError, deduplicate, sort_by_place, split_by_page
-from selfroute.documents.rebuild import rebuild_found
 
 # No two characters are the same: nothing repeats itself, so that nothing is in doubt.
 plain_texts = st.lists(st.characters(codec="utf-8"), unique=True, max_size=120).map("".join)

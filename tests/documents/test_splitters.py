@@ -35,7 +35,7 @@ from llama_index.core.node_parser import TokenTextSplitter as TokenNodeParser
 from llama_index.core.schema import BaseNode
 
 from lanes import examples
-from llamaindex_selfroute.stored.nodes import Link, put_together
+from llamaindex_selfroute.stored.links import Link, put_together
 from selfroute.documents import RebuiltDocument, chunks_of, rebuild
 
 EXAMPLES = 40  # of each splitter; two thousand find no more

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from lanes import examples
-from llamaindex_selfroute.stored.nodes import Link, put_together
+from llamaindex_selfroute.stored.links import Link, put_together
 from selfroute.documents import chunks_of, rebuild
 from selfroute.documents.ordering import UnknownOrderError
 from selfroute.errors import ConfigurationError

@@ -14,9 +14,15 @@ async def test_lengths_are_asked_once_documents_were_read(host: str) -> None:
     home, asked = house(f"{host} chroma", [*of(MINE, "ash.md"), *of(OTHER, "birch.md")]), list[Any]()
 
     class Counted(type(home.documents())):  # type: ignore[misc]
-        def _access(self, wall: Any) -> Any:
-            asked.append(wall)
-            return super()._access(wall)
+        def _in_view(self, view: Any, *given: Any, **more: Any) -> Any:
+            find = view.find
+
+            def found() -> Any:
+                asked.append(view)
+                return find()
+
+            view.find = found
+            return super()._in_view(view, *given, **more)
 
     def draft(prompt: str) -> tuple[str, ...]:
         return ("unanswerable",) if "Unknown?" in prompt else ("It lifts 4.",)

@@ -28,7 +28,7 @@ from langchain_selfroute import SelfRouteChain
 from langchain_stores import holding
 from llamaindex_selfroute import SelfRouteQueryEngine
 from llamaindex_stores_parts import only
-from selfroute.documents.index import KEPT
+from selfroute.documents.index import WORD_INDEXES
 from selfroute.errors import ConfigurationError
 from selfroute.policies import Budget, Case, Ruling
 from selfroute.policies.policy import Policy, Spent
@@ -287,8 +287,8 @@ async def test_ranking_leaves_the_loop_alone(
     options: dict[str, Any], where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     threads: list[threading.Thread] = []
-    index_of = KEPT.of
-    monkeypatch.setattr(KEPT, "of", lambda text: threads.append(threading.current_thread()) or index_of(text))
+    index_of = WORD_INDEXES.of
+    monkeypatch.setattr(WORD_INDEXES, "of", lambda text: threads.append(threading.current_thread()) or index_of(text))
     passages: list[Place] = [(name, 0, 300) for name in TEXTS]
     await read(where, passages, texts=TEXTS, source="stored", final=LOOKED, **options)
     assert threads

@@ -255,7 +255,7 @@ async def test_a_fetch_that_returns_something_else_is_told_so(host: str, name: s
 @every_kind
 async def test_stored_document_is_a_copy(kind: str) -> None:
     home = house(kind, _ash(shelf="north"))
-    read = home.documents().behind(home.search(), *([{}] if home.host == "langchain" else []))
+    read = home.documents().limited_to(home.search(), *([{}] if home.host == "langchain" else []))
     given = home.found(home.search())
     ask = (
         (lambda: read({"input": "?", "retrieved": given})) if home.host == "langchain" else (lambda: read(given, None))

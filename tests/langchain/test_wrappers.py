@@ -210,11 +210,11 @@ async def test_docstore_goes_before_originals(held: Any, mode: str) -> None:
 def test_lengths_of_originals() -> None:
     retriever, home = _summaries("memory")
     stored = StoredDocuments(home.store)
-    read, by_chunks = stored.behind(retriever, {}), stored.behind(home.search(), {})
+    read, by_chunks = stored.limited_to(retriever, {}), stored.limited_to(home.search(), {})
     passages = retriever.invoke(QUESTION)
     (document,) = read({"input": QUESTION, "retrieved": passages})
-    assert [size.characters for size in read.sizes(passages) or ()] == [len(document.page_content)]
-    assert by_chunks.sizes(passages) is None  # these are other documents
+    assert [size.characters for size in read.reader.sizes(passages, read.view) or ()] == [len(document.page_content)]
+    assert by_chunks.reader.sizes(passages, by_chunks.view) is None  # these are other documents
 
 
 # What the models of a retriever write

@@ -12,7 +12,7 @@ from llama_index.core.vector_stores import FilterCondition, FilterOperator, Meta
 from pydantic import PrivateAttr
 
 from llamaindex_selfroute import StoredDocuments
-from llamaindex_selfroute.stored.filters import AccessLimits
+from llamaindex_selfroute.stored.limits import NodeLimits
 from llamaindex_stores_parts import Shelf, only, over, split
 from selfroute.errors import ConfigurationError
 
@@ -128,10 +128,11 @@ class Alike(str):
 
 
 def test_limits_are_told_apart_by_what_they_are_not_by_a_hash() -> None:
-    def limits(value: Any, of: str) -> AccessLimits:
-        return AccessLimits((only("score", value),), frozenset([Alike(of)]), frozenset([Alike(of)]))
+    def limits(value: Any, of: str) -> NodeLimits:
+        ids = frozenset([Alike(of)])
+        return NodeLimits(filters=(only("score", value),), documents=ids, nodes=ids)
 
     values: list[Any] = [1, 1.0, "1", float("nan"), float("inf"), float("-inf"), None, "None", ["a", "b"], ["a, b"]]
     made = [limits(value, of) for value in values for of in ("a", "b")]
-    assert len({one.key for one in made}) == len(made)
-    assert made[0].key == limits(1, "a").key
+    assert len({one.identity for one in made}) == len(made)
+    assert made[0].identity == limits(1, "a").identity

@@ -33,7 +33,7 @@ TEXT = text_of(MINE)
 
 
 def _read(documents: StoredDocuments, retriever: Any, found: Any) -> Any:
-    (read,) = documents.behind(retriever)(found, QueryBundle(QUESTION))
+    (read,) = documents.limited_to(retriever)(found, QueryBundle(QUESTION))
     return read
 
 

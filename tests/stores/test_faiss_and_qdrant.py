@@ -154,11 +154,11 @@ def test_qdrant_search_arguments_may_hide_chunks(qdrant: Any) -> None:
     for argument in ({"offset": 1}, {"timeout": 3}, {"search_params": None}):
         retriever = qdrant.vectorstore.as_retriever(search_kwargs={"k": 3, **argument})
         given = {"input": "?", "retrieved": retriever.invoke("?")}
-        (document,) = StoredDocuments(qdrant.vectorstore).behind(retriever, {})(given)
+        (document,) = StoredDocuments(qdrant.vectorstore).limited_to(retriever, {})(given)
         assert document.page_content == text_of(PIECES)
     retriever = qdrant.vectorstore.as_retriever(search_kwargs={"k": 3, "shard_key_selector": "north"})
     with pytest.raises(ConfigurationError, match="shard_key_selector, which may hide chunks"):
-        StoredDocuments(qdrant.vectorstore).behind(retriever, {})
+        StoredDocuments(qdrant.vectorstore).limited_to(retriever, {})
 
 
 def test_qdrant_index_is_asked_by_its_indexed_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,4 +193,6 @@ def test_qdrant_index_of_an_async_client_alone() -> None:
     store = QdrantVectorStore("chunks", aclient=AsyncQdrantClient(":memory:"))
     index = VectorStoreIndex.from_vector_store(store, embed_model=EMBEDDING)
     with pytest.raises(ConfigurationError, match="pass it client=QdrantClient"):
-        IndexDocuments(index).behind(index.as_retriever())([NodeWithScore(node=node_of(PIECES[0]))], QueryBundle("?"))
+        IndexDocuments(index).limited_to(index.as_retriever())(
+            [NodeWithScore(node=node_of(PIECES[0]))], QueryBundle("?")
+        )

@@ -103,7 +103,7 @@ def test_what_was_written_before_is_read_by_another_object(case: LangChainLanceD
     again = open_lancedb(case.folder)
     retriever = case.vectorstore.as_retriever(search_kwargs={"filter": "metadata.tenant = 'north'"})
     given = {"input": QUESTION, "retrieved": [Document("Line", metadata={"source": "minutes"})]}
-    (document,) = StoredDocuments(again).behind(retriever, {})(given)
+    (document,) = StoredDocuments(again).limited_to(retriever, {})(given)
     assert document.page_content == numbered("minutes")
     assert not StoredDocuments(again)._store.is_of(open_lancedb(case.folder, table_name="other"))
     assert not StoredDocuments(open_lancedb("memory://"))._store.is_of(open_lancedb("memory://"))

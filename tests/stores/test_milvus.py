@@ -92,7 +92,7 @@ def test_milvus_forms_are_read_in_order(case: LangChainMilvusCase, form: str) ->
     expr = "metadata['tenant'] == 'north'" if form == "json" else "tenant == 'north'"
     (found,) = store.similarity_search("minutes", k=1)
     stored = StoredDocuments(store)
-    (document,) = stored.behind(store.as_retriever(search_kwargs={"expr": expr}), {})(
+    (document,) = stored.limited_to(store.as_retriever(search_kwargs={"expr": expr}), {})(
         {"input": QUESTION, "retrieved": [found]}
     )
     assert document.page_content.splitlines() == lines
@@ -118,7 +118,7 @@ def test_the_id_of_a_row_in_a_passage_hides_nothing(case: LangChainMilvusCase) -
     found = case.vectorstore.similarity_search("minutes", k=2)
     assert all("pk" in passage.metadata for passage in found)
     unknown = RunnableLambda(lambda _: found)
-    (document,) = StoredDocuments(case.vectorstore).behind(unknown, {})({"input": QUESTION, "retrieved": found})
+    (document,) = StoredDocuments(case.vectorstore).limited_to(unknown, {})({"input": QUESTION, "retrieved": found})
     assert document.page_content == numbered("minutes", 8)
 
 
@@ -149,7 +149,7 @@ def test_what_was_written_before_is_read_by_another_object(case: LangChainMilvus
     again = open_milvus(case.file)
     retriever = case.vectorstore.as_retriever(search_kwargs={"expr": "tenant == 'north'"})
     given = {"input": QUESTION, "retrieved": [Document("Line", metadata={"source": "minutes"})]}
-    (document,) = StoredDocuments(again).behind(retriever, {})(given)
+    (document,) = StoredDocuments(again).limited_to(retriever, {})(given)
     assert document.page_content == numbered("minutes")
     other = open_milvus(case.file, collection_name="other")
     assert not StoredDocuments(other)._store.is_of(again)

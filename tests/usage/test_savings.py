@@ -99,7 +99,7 @@ def test_savings_behind_an_opaque_filter() -> None:
     shared = Recent[int](MOST)
     for tenant in ("north", "south"):
         stored = StoredDocuments(shelf, filter=Opaque(tenant), fetch=fetch)
-        stored._lengths_known = shared  # as if one store knew both
+        stored._cache.lengths = shared  # as if one store knew both
         chain = chain_over(shelf, stored, decline_or_answer)
         chain.invoke("Unknown?")
         assert chain.invoke("Known?")["usage"]["long_context_only"] is None

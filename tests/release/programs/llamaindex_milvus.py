@@ -21,5 +21,5 @@ with tempfile.TemporaryDirectory() as folder:
     )
     query = QueryBundle("Who chaired the meeting?")
     nodes = index.as_retriever().retrieve(query)
-    (found,) = StoredDocuments(index).behind(index.as_retriever())(nodes, query)
+    (found,) = StoredDocuments(index).limited_to(index.as_retriever())(nodes, query)
     assert found.get_content() == TEXT, found

@@ -28,5 +28,5 @@ index = VectorStoreIndex.from_documents(
 )
 query = QueryBundle("Who chaired the meeting?")
 nodes = index.as_retriever().retrieve(query)
-(found,) = StoredDocuments(index).behind(index.as_retriever())(nodes, query)
+(found,) = StoredDocuments(index).limited_to(index.as_retriever())(nodes, query)
 assert found.get_content() == TEXT, found

@@ -40,7 +40,7 @@ class _Reader:
 
     def read(self, piece: Piece) -> Read:
         passage = Document(piece.text, metadata={"source": piece.source, "tenant": piece.tenant})
-        (document,) = self.stored.behind(self.retriever, {})({"input": QUESTION, "retrieved": [passage]})
+        (document,) = self.stored.limited_to(self.retriever, {})({"input": QUESTION, "retrieved": [passage]})
         return Read(document.page_content, document.metadata["selfroute"])
 
     def listed(self, piece: Piece) -> int:
@@ -55,7 +55,9 @@ def read(stored: StoredDocuments, source: Any, condition: Any = None, key: str =
     """Read a document behind the store's own retriever, which has this filter."""
     store = stored._store
     retriever = store.wrapper.as_retriever(search_kwargs={store.filter_key: condition})
-    (document,) = stored.behind(retriever, {})({"input": QUESTION, "retrieved": [Document("", metadata={key: source})]})
+    (document,) = stored.limited_to(retriever, {})(
+        {"input": QUESTION, "retrieved": [Document("", metadata={key: source})]}
+    )
     return str(document.page_content)
 
 

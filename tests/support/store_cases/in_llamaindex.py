@@ -43,7 +43,7 @@ class _Reader:
 
     def read_node(self, node: TextNode) -> Read:
         passage = NodeWithScore(node=node, score=1.0)
-        (document,) = self.stored.behind(self.retriever())([passage], QueryBundle(QUESTION))
+        (document,) = self.stored.limited_to(self.retriever())([passage], QueryBundle(QUESTION))
         return Read(document.get_content(), document.metadata["selfroute"])
 
     def listed(self, piece: Piece) -> int:

@@ -10,7 +10,7 @@ from langchain_core.documents import Document
 
 from selfroute.citations import Citation
 from selfroute.documents.label import label_in
-from selfroute.documents.pages import placing_of
+from selfroute.documents.pages import position_of
 from selfroute_workbench.command.texts import Text
 
 
@@ -83,8 +83,8 @@ def in_files(
 def _offset(metadata: Mapping[str, Any]) -> int:
     """Return what the citations of a passage, or of what was read of a document, count from in its file."""
     if label_in(metadata):
-        placing = placing_of(metadata)
-        return placing.begins - placing.shift
+        position = position_of(metadata)
+        return position.begins - position.shift
     start: int = metadata.get("start_index", 0)
     return start
 

@@ -1,9 +1,10 @@
-"""Find the limits of a retriever: its filters, the only documents or nodes that it searches, and what is dropped."""
+"""Find what limits a retriever: its filters, the only documents or nodes that it searches, and what is dropped."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
@@ -26,19 +27,21 @@ from typing_extensions import override
 
 from llamaindex_selfroute import known
 from llamaindex_selfroute.internals import bigger_nodes_of, copies_in, leaves_of, search_of
+from llamaindex_selfroute.stored.bigger import BiggerNodes
 from llamaindex_selfroute.stored.conditions import Filters, strict_test_of
-from llamaindex_selfroute.stored.nodes import BiggerNodes
-from selfroute.documents.access import is_one_of, name_of, visible
-from selfroute.documents.stored import ScopedDocuments
+from llamaindex_selfroute.stored.stores import Store
+from selfroute.documents.access import frozen, is_one_of, name_of, visible
+from selfroute.documents.stored import BaseStoredDocuments, DroppedPassages
+from selfroute.documents.view import Limits, View
 
 _HARMLESS = frozenset({"mmr_threshold", "mmr_prefetch_factor", "mmr_prefetch_k"})
 _INDICES = "llama_index.core.indices."
 _HALF_FILTERED = tuple(_INDICES + kind for kind in ("knowledge_graph.", "property_graph."))
 
 
-@dataclass(frozen=True, slots=True)
-class AccessLimits:
-    """The limits of what may be read; falsy if nothing is limited.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeLimits(Limits):
+    """What may be read of an index; falsy if nothing is hidden.
 
     Attributes:
         filters: The filters that nodes have to meet, all of them.
@@ -55,11 +58,11 @@ class AccessLimits:
     bigger: BiggerNodes = field(default=BiggerNodes(()), compare=False)
 
     def __bool__(self) -> bool:
-        return self != _OPEN
+        return self != OPEN
 
     @property
-    def key(self) -> Hashable:
-        """A cache key for these limits: the limits themselves, since two limits may have the same hash, or JSON."""
+    def identity(self) -> Hashable:
+        """The limits themselves as a key, since two limits may have the same hash, or JSON."""
         return tuple(map(repr, self.filters)), self.documents, self.nodes, self.bigger
 
     def let_through(self, node: BaseNode) -> bool:
@@ -72,17 +75,59 @@ class AccessLimits:
             self.copies is None or metadata_dict_to_node(self.copies[node.node_id]).get_content() == node.get_content()
         )
 
-    def within(self, filters: MetadataFilters | None) -> AccessLimits:
+    def narrowed_by(self, filters: MetadataFilters | None) -> NodeLimits:
         """Return these limits with additional filters."""
         if not filters or not filters.filters or filters in self.filters:
             return self
         return replace(self, filters=(*self.filters, filters))
 
 
-_OPEN = AccessLimits()
+OPEN = NodeLimits()
+"""The limits that hide nothing."""
 
 
-def limits_of(retriever: BaseRetriever) -> AccessLimits | None:
+def view_of(
+    retriever: BaseRetriever | None,
+    postprocessors: Sequence[BaseNodePostprocessor],
+    store: Store,
+    declared: MetadataFilters | None,
+) -> View:
+    """Return what a retriever with these postprocessors may see.
+
+    Args:
+        retriever: The retriever, which nobody changes; None if it is not known.
+        postprocessors: Applied to the retrieved nodes.
+        store: The store that is read.
+        declared: The filters that the user declared; None if none were.
+    """
+    certain, declared = retriever is not None and all(map(is_trusted, postprocessors)), frozen(declared)
+    find = partial(_limits_in, store, retriever, declared, certain=certain)
+    return View(find, declared=declared is not None, certain=certain)
+
+
+def _limits_in(
+    store: Store, retriever: BaseRetriever | None, declared: MetadataFilters | None, *, certain: bool
+) -> NodeLimits:
+    """Return the limits of what may be read of a store; what bigger nodes lead to is not known in another store."""
+    known = None if retriever is None or not certain else limits_of(retriever)
+    limits = (OPEN if known is None else known).narrowed_by(declared)
+    here = retriever is not None and (
+        limits.copies is not None  # then each node is compared with its copy
+        or all(map(store.is_searched_by, leaves_of(retriever)))
+    )
+    return NodeLimits(
+        filters=limits.filters,
+        documents=limits.documents,
+        nodes=limits.nodes,
+        copies=limits.copies,
+        bigger=limits.bigger if here else OPEN.bigger,
+        key=limits.identity,
+        cached=store.lists_ids,
+        compared=declared is None if known is None else not here,
+    )
+
+
+def limits_of(retriever: BaseRetriever) -> NodeLimits | None:
     """Find the limits of a retriever.
 
     LlamaIndex's own wrappers are seen through, if all retrievers that they ask have the same limits.
@@ -106,22 +151,22 @@ def is_trusted(postprocessor: BaseNodePostprocessor) -> bool:
     return is_one_of(postprocessor, known.BY_RELEVANCE)
 
 
-def _limits(retriever: BaseRetriever) -> AccessLimits | None:
+def _limits(retriever: BaseRetriever) -> NodeLimits | None:
     """Return the limits of a retriever that asks no other one."""
     if is_one_of(retriever, known.UNFILTERED):
-        return _OPEN
+        return OPEN
     copies = copies_in(retriever)
     if copies is not None:
-        return AccessLimits(nodes=frozenset(copies), copies=copies)
+        return NodeLimits(nodes=frozenset(copies), copies=copies)
     search = search_of(retriever)
     if search is None or set(search.options) - _HARMLESS:
         return None
     # An index that knows its nodes passes the ids of all of them to its retriever.
     all_nodes = bool(search.indexed) and set(search.nodes or ()).issuperset(search.indexed)
-    return AccessLimits(
+    return NodeLimits(
         documents=frozenset(search.documents) if search.documents else None,
         nodes=frozenset(search.nodes) if search.nodes and not all_nodes else None,
-    ).within(search.filters)
+    ).narrowed_by(search.filters)
 
 
 def takes_filters(retriever: BaseRetriever) -> bool:
@@ -188,10 +233,9 @@ def watched(postprocessors: Sequence[BaseNodePostprocessor], source: Any) -> Seq
         source: Where its documents come from; only stored ones have to know.
     """
     doubted = [at for at, one in enumerate(postprocessors) if not is_trusted(one)]
-    if not doubted or not isinstance(source, ScopedDocuments):
+    if not doubted or not isinstance(source, BaseStoredDocuments):
         return postprocessors
     first, last = doubted[0], doubted[-1] + 1
-    found = set[tuple[Hashable | None, str]]()
-    before = Watching(see=lambda nodes: found.update(source.noted(nodes)))
-    after = Watching(see=lambda nodes: source.note_dropped(found, nodes))
+    dropped = DroppedPassages(source)
+    before, after = Watching(see=dropped.note_found), Watching(see=dropped.note_left)
     return [*postprocessors[:first], before, *postprocessors[first:last], after, *postprocessors[last:]]
