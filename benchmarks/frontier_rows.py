@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from selfroute.calls.settings import DOUBT_BELOW, MORE_THAN_BEFORE, STOP_BELOW
+from selfroute.calls.plan import DOUBT_BELOW, MORE_THAN_BEFORE, STOP_BELOW
 from selfroute.effects import Route
 from selfroute_workbench.evaluation.replay import Signal, climb, signal_of
 

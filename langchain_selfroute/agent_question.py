@@ -21,6 +21,7 @@ from pydantic import Field
 from typing_extensions import NotRequired, TypedDict, override
 
 from langchain_selfroute.chain import SelfRouteChain
+from langchain_selfroute.host import source_key_of
 from langchain_selfroute.schema import brief_of
 from selfroute.usage.rows import added
 
@@ -168,7 +169,7 @@ class AgentQuestion:
         if self.response and self._calls_tools and structured is None:
             turn = Turn(question=self._key, step=result["route"], usage=usage)
             return ExtendedModelResponse(self.response, Command(update={"selfroute": None, "selfroute_turn": turn}))
-        brief = brief_of(result, self._chain.source_key)
+        brief = brief_of(result, source_key_of(self._chain.documents))
         report = {key: value for key, value in brief.items() if key != "answer"}
         report |= {"decision": result["decision"], "usage": usage}
         response = self.response

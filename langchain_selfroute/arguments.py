@@ -50,14 +50,14 @@ _STORE = Wanted(
 _OTHER_PARTS = (Runnable, Embeddings, BaseStoredDocuments, BaseStore, Document, list, dict, str)
 
 
-def refuse_missing(name: str, problem: str) -> None:
-    """Refuse to do without a field, if that is the problem that pydantic has with it.
+def refuse_missing(name: str) -> None:
+    """Refuse to do without a retriever or a model.
 
     Raises:
         ConfigurationError: It is missing.
     """
     required = {"retriever": _RETRIEVER, "llm": _MODEL}
-    if problem == "missing" and name in required:
+    if name in required:
         msg = f"{name} is missing: {required[name].how}"
         raise ConfigurationError(msg)
 

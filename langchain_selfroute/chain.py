@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from functools import cached_property, lru_cache, partial
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, cast
 
 from langchain_core.callbacks.manager import CallbackManagerForChainRun
@@ -23,7 +21,7 @@ from typing_extensions import Self, Unpack, override
 from langchain_selfroute import arguments, prompting, runs, structured
 from langchain_selfroute.bound import ChainMethods
 from langchain_selfroute.convert import Source
-from langchain_selfroute.host import ChainParts, LangChainHost, Manager
+from langchain_selfroute.host import ChainParts, LangChainHost, Manager, source_key_of
 from langchain_selfroute.models import certain_name_of, name_of
 from langchain_selfroute.runs import ChainCall, Running, awhole, entry_recorder, recorded_findings, whole
 from langchain_selfroute.schema import (
@@ -39,12 +37,11 @@ from langchain_selfroute.stored.stores import Fetch
 from selfroute import prompts
 from selfroute.calls.call import Call
 from selfroute.calls.memory import Memory
-from selfroute.calls.options import DEFAULTS, RoutingOptions
-from selfroute.calls.settings import SETTINGS, Settings, reach_of
+from selfroute.calls.plan import Plan, reach_of
+from selfroute.calls.settings import DEFAULTS, Settings
 from selfroute.copies import uncopied
-from selfroute.describing import described
+from selfroute.describing import lists_fields
 from selfroute.effects import Route
-from selfroute.errors import ConfigurationError
 from selfroute.usage import prices
 from selfroute.usage.prices import is_one_model
 
@@ -53,9 +50,7 @@ if TYPE_CHECKING:
 
     from selfroute.checking import Findings
 
-_logger = logging.getLogger(__name__)
 _NO_OPTIONS: Mapping[str, Any] = {}
-_options_of: Callable[[dict[str, Any]], tuple[Any, ...]] = itemgetter(*SETTINGS)
 
 
 @lru_cache(maxsize=64)
@@ -67,7 +62,11 @@ def _prompt(template: str, instructions: str | None = None) -> ChatPromptTemplat
     return prompt.partial(instructions=instructions)
 
 
-_RAG_PROMPT, _LONG_CONTEXT_PROMPT = map(_prompt, (prompts.RAG, prompts.LONG_CONTEXT))
+_DEFAULTS = _prompt(prompts.RAG), _prompt(prompts.LONG_CONTEXT)
+
+
+def _is_own(prompt: Any, default: Any) -> bool:
+    return bool(getattr(prompt, "messages", None) != default.messages)  # copies of templates differ
 
 
 def _copied(prompt: ChatPromptTemplate) -> ChatPromptTemplate:
@@ -77,8 +76,8 @@ def _copied(prompt: ChatPromptTemplate) -> ChatPromptTemplate:
     return prompt.model_copy(update={"messages": [history.model_copy(), own]})
 
 
-@described(after="documents", name="The name of its runs, in traces.")
-class SelfRouteChain(ChainMethods, RoutingOptions, RunnableSerializable[str | Mapping[str, Any], SelfRouteOutput]):
+@lists_fields("retriever", "llm", "documents", name="The name of its runs, in traces.")
+class SelfRouteChain(ChainMethods, Settings, RunnableSerializable[str | Mapping[str, Any], SelfRouteOutput]):
     r"""Answer from the retrieved passages; read more only when the model declines or is not sure.
 
     A drop-in replacement for `create_retrieval_chain`. In the first step the model answers from the passages, and says
@@ -105,25 +104,6 @@ class SelfRouteChain(ChainMethods, RoutingOptions, RunnableSerializable[str | Ma
         assert (result["answer"], result["route"]) == ("Ms Okafor", "long_context")
         ```
 
-    Attributes:
-        retriever: A retriever, or any runnable that returns documents. It gets the question if its `InputType` is
-            `str`, and all inputs otherwise.
-        llm: A chat model, or a runnable around one that returns a message or a string. Pass the model itself rather
-            than `model | parser`; otherwise closing a sync stream does not stop it.
-        documents: Where the whole documents come from: `StoredDocuments`, which reads those behind the passages from
-            the vector store; a list, which is read in order; or a runnable or callable (sync or async) that takes
-            `{**inputs, "retrieved": [...]}` and returns a list of Documents. It may be left out if the retriever is
-            `vectorstore.as_retriever()`: then it is `StoredDocuments(vectorstore)`.
-        long_context_llm: The model of the last step; `llm` if None.
-        rag_prompt: The prompt of the first step, with the variables `context` and `input`, and optionally
-            `chat_history` and `refusal`: a template, a configurable one, or a runnable that takes them and returns a
-            prompt.
-        long_context_prompt: The prompt of the last step, with the same variables.
-        document_prompt: Formats each passage and document in the context. If None, the context is their text; if there
-            are several documents, each is preceded by its number and its `title` or source.
-
-    The options of routing are fields, too: `selfroute.calls.options.RoutingOptions` describes them.
-
     Raises:
         ConfigurationError: The parts cannot work together (raised by the constructor; a `ValueError`).
         ValidationError: A field is unknown or of the wrong type (raised by the constructor; pydantic's own).
@@ -133,19 +113,39 @@ class SelfRouteChain(ChainMethods, RoutingOptions, RunnableSerializable[str | Ma
     """
 
     retriever: Runnable[Any, Any]
-    llm: Runnable[Any, Any]
-    documents: Source = Field(default=None, repr=False, exclude=True)  # type: ignore[assignment] # filled in below
-    long_context_llm: Runnable[Any, Any] | None = None
-    rag_prompt: Runnable[Any, Any] = Field(default_factory=partial(_copied, _RAG_PROMPT))
-    long_context_prompt: Runnable[Any, Any] = Field(default_factory=partial(_copied, _LONG_CONTEXT_PROMPT))
-    document_prompt: BasePromptTemplate | None = None  # type: ignore[type-arg]
+    """A retriever, or any runnable that returns documents. It gets the question if its `InputType` is `str`, and
+    all inputs otherwise."""
 
-    model_config = RoutingOptions.model_config  # LangChain's would ignore unknown options
+    llm: Runnable[Any, Any]
+    """A chat model, or a runnable around one that returns a message or a string. Pass the model itself rather than
+    `model | parser`; otherwise closing a sync stream does not stop it."""
+
+    documents: Source = Field(default=None, repr=False, exclude=True)  # type: ignore[assignment] # filled in below
+    """Where the whole documents come from: `StoredDocuments`, which reads those behind the passages from the vector
+    store; a list, which is read in order; or a runnable or callable (sync or async) that takes `{**inputs,
+    "retrieved": [...]}` and returns a list of Documents. It may be left out if the retriever is
+    `vectorstore.as_retriever()`: then it is `StoredDocuments(vectorstore)`."""
+
+    long_context_llm: Runnable[Any, Any] | None = None
+    """The model of the last step; `llm` if None."""
+
+    rag_prompt: Runnable[Any, Any] = Field(default_factory=partial(_copied, _DEFAULTS[0]))
+    """The prompt of the first step, with the variables `context` and `input`, and optionally `chat_history` and
+    `refusal`: a template, a configurable one, or a runnable that takes them and returns a prompt."""
+
+    long_context_prompt: Runnable[Any, Any] = Field(default_factory=partial(_copied, _DEFAULTS[1]))
+    """The prompt of the last step, with the same variables."""
+
+    document_prompt: BasePromptTemplate | None = None  # type: ignore[type-arg]
+    """Formats each passage and document in the context. If None, the context is their text; if there are several
+    documents, each is preceded by its number and its `title` or source."""
+
+    model_config = Settings.model_config  # LangChain's would ignore unknown options
 
     @classmethod
     @override
-    def _refuse_missing(cls, name: str, problem: str) -> None:
-        arguments.refuse_missing(name, problem)
+    def _refuse_missing(cls, name: str) -> None:
+        arguments.refuse_missing(name)
 
     @override
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
@@ -173,17 +173,15 @@ class SelfRouteChain(ChainMethods, RoutingOptions, RunnableSerializable[str | Ma
 
     @model_validator(mode="after")
     def _check_together(self) -> Self:
-        settings, models = self._settings(), self._models
-        if settings.answerability == "graded" and not self.has_default_rag_prompt:
+        plan, models = self._plan(), self._models  # which checks the options together, too
+        if plan.answerability == "graded" and not self._has_default_rag_prompt:
             prompting.check_numbers("rag_prompt", self.rag_prompt)
-        if settings.degraded:
-            self._memory.said.warn(_logger, prompts.NO_NUMBERS)
-        self._prompts(settings)
+        self._prompts(plan)
         if isinstance(self.documents, StoredDocuments):
             self.documents.limited_to(self.retriever, {})
         prices.load_price_lists()
-        settings.check_prices(lambda step: certain_name_of(models[step]), shared=is_one_model(models))
-        if settings.structured:
+        plan.check_prices(lambda step: certain_name_of(models[step]), shared=is_one_model(models))
+        if plan.structured:
             structured.asking("llm", self.llm)
             structured.asking("long_context_llm", models["long_context"])
         return self
@@ -230,7 +228,7 @@ class SelfRouteChain(ChainMethods, RoutingOptions, RunnableSerializable[str | Ma
         stored = StoredDocuments(
             vectorstore, source_key=source_key, order_key=order_key, filter=filter, docstore=docstore, fetch=fetch
         )
-        found = reach_of(k, reach, sections=fields.get("sections", DEFAULTS["sections"]))
+        found = reach_of(k, reach, sections=fields.get("sections", DEFAULTS.sections))
         retriever = vectorstore.as_retriever(search_kwargs=stored.search_kwargs(found))
         if found != k:
             fields.setdefault("draft_passages", k)
@@ -245,13 +243,12 @@ class SelfRouteChain(ChainMethods, RoutingOptions, RunnableSerializable[str | Ma
     @property
     @override
     def OutputType(self) -> Any:
-        return SelfRouteOutput if self._settings().citations else Uncited
+        return SelfRouteOutput if self.citations else Uncited
 
     @property
     @override
     def config_specs(self) -> list[ConfigurableFieldSpec]:
-        models, settings = (self.llm, self.long_context_llm), self._settings()
-        supplied = (self.documents, settings.start)
+        models, supplied = (self.llm, self.long_context_llm), (self.documents, self.start)
         parts = (self.retriever, *models, *supplied, self.rag_prompt, self.long_context_prompt)
         return get_unique_config_specs(
             spec for part in parts if isinstance(part, Runnable) for spec in part.config_specs
@@ -261,14 +258,13 @@ class SelfRouteChain(ChainMethods, RoutingOptions, RunnableSerializable[str | Ma
     def get_graph(self, config: RunnableConfig | None = None) -> Graph:
         start, end = self.get_input_schema(config), self.get_output_schema(config)
         source = self.documents if isinstance(self.documents, Runnable) else self.retriever
-        settings = self._settings()
-        ladder = settings.ladder("long_context" if settings.start == "long_context" else "rag")
+        ladder = self._plan().ladder("long_context" if self.start == "long_context" else "rag")
         steps: dict[str, Runnable[Any, Any]] = {"retrieve": self.retriever}
         for step in ladder:
             if step != "rag":
                 steps.setdefault("read_documents", source)
             steps[step] = self._models[step]
-        return graph_of(steps, start=start, end=end, chooses=settings.start not in ("rag", "long_context"))
+        return graph_of(steps, start=start, end=end, chooses=self.start not in ("rag", "long_context"))
 
     @override
     def as_tool(
@@ -287,16 +283,11 @@ class SelfRouteChain(ChainMethods, RoutingOptions, RunnableSerializable[str | Ma
         from langchain_core.tools import convert_runnable_to_tool  # noqa: PLC0415 - it takes long
 
         tool = convert_runnable_to_tool(self, args_schema, name=name, description=description, arg_types=arg_types)
-        return tool.model_copy(update=tool_fields(self, self.source_key))
-
-    @property
-    def source_key(self) -> str:
-        """The key of the metadata that names a document."""
-        return self.documents.source_key if isinstance(self.documents, StoredDocuments) else "source"
+        return tool.model_copy(update=tool_fields(self, source_key_of(self.documents)))
 
     @override
     def get_prompts(self, config: RunnableConfig | None = None) -> list[BasePromptTemplate[Any]]:
-        of_step = self._prompts(self._settings())
+        of_step = self._prompts(self._plan())
         own = (self.rag_prompt, self.long_context_prompt)
         shown = [one if one in own else _copied(one) for one in (of_step["rag"], of_step["long_context"])]  # type: ignore[arg-type]
         return [found for prompt in shown for found in prompt.get_prompts(config)]
@@ -310,56 +301,29 @@ class SelfRouteChain(ChainMethods, RoutingOptions, RunnableSerializable[str | Ma
     def _models(self) -> dict[Route, Runnable[Any, Any]]:
         return {"rag": self.llm, "sections": self.llm, "long_context": self.long_context_llm or self.llm}
 
-    def _settings(self) -> Settings:
-        settings = self._memory.settings(_options_of(self.__dict__))
-        if settings.answerability is None:
-            return settings.as_graded if self._asks_for_numbers else settings.as_text
-        return settings
+    def _plan(self) -> Plan:
+        return self._memory.plan(vars(self), self._asks_for_numbers)
 
     @property
-    def has_default_rag_prompt(self) -> bool:
-        """Whether the prompt of the first step is not the user's own."""
-        return bool(getattr(self.rag_prompt, "messages", None) == _RAG_PROMPT.messages)  # copies of templates differ
+    def _has_default_rag_prompt(self) -> bool:
+        return not _is_own(self.rag_prompt, _DEFAULTS[0])
 
-    @property
-    def _has_own_last(self) -> bool:
-        return bool(getattr(self.long_context_prompt, "messages", None) != _LONG_CONTEXT_PROMPT.messages)
-
-    @property
     def _asks_for_numbers(self) -> bool:
-        if not self.has_default_rag_prompt:
-            try:
-                return prompting.check_numbers("rag_prompt", self.rag_prompt)
-            except ConfigurationError:
-                return False
-        return True
+        return not _is_own(self.rag_prompt, _DEFAULTS[0]) or prompting.check_numbers("rag_prompt", self.rag_prompt)
 
-    def _prompts(self, settings: Settings) -> dict[Route, Runnable[Any, Any]]:
-        """Return the prompt of each step; the default ones ask for what is judged, after the user's instructions."""
-        first, last, text = self.rag_prompt, self.long_context_prompt, settings.instructions
-        if text is not None:
-            own = not self.has_default_rag_prompt
-            prompts.check_instructions(text, rag_prompt=own, long_context_prompt=self._has_own_last)
-        sections = first
-        if (graded := settings.answerability == "graded") or text is not None:
-            if self.has_default_rag_prompt:
-                first = _prompt(prompts.GRADED if graded else prompts.RAG, text)
-                sections = _prompt(prompts.SECTIONS, text) if graded else first
-            last = last if text is None else _prompt(prompts.LONG_CONTEXT, text)
-        return {"rag": first, "sections": sections, "long_context": last}
+    def _prompts(self, plan: Plan) -> dict[Route, Runnable[Any, Any]]:
+        return plan.prompts((self.rag_prompt, self.long_context_prompt), _DEFAULTS, is_own=_is_own, default=_prompt)
 
     def _parts(self) -> ChainParts:
         """Return the parts that a call works with, as the chain is configured now."""
-        settings = self._settings()
-        if settings.degraded:
-            self._memory.said.warn(_logger, prompts.NO_NUMBERS)
+        plan = self._plan()
         return ChainParts(
             retriever=self.retriever,
             models=self._models,
-            prompts=self._prompts(settings),
+            prompts=self._prompts(plan),
             documents=self.documents,
             document_prompt=self.document_prompt,
-            settings=settings,
+            settings=plan,
             memory=self._memory,
         )
 

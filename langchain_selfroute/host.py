@@ -201,7 +201,7 @@ class LangChainHost(Host[Document]):
             partial(_meets, self._test),
             source_of=self.source_of,
             metadata_of=attrgetter("metadata"),
-            source_key=self._source_key,
+            source_key=source_key_of(self.parts.documents),
         )
 
     def _reading(self, passages: Sequence[Document]) -> tuple[dict[str, Any], RunnableConfig]:
@@ -317,14 +317,9 @@ class LangChainHost(Host[Document]):
     def with_text(self, document: Document, text: str, /, **label: Any) -> Document:
         return convert.labelled(document, text, **label)
 
-    @property
-    def _source_key(self) -> str:
-        documents = self.parts.documents
-        return documents.source_key if isinstance(documents, StoredDocuments) else "source"
-
     @override
     def source_of(self, document: Document) -> Any:
-        return document.metadata.get(self._source_key)
+        return document.metadata.get(source_key_of(self.parts.documents))
 
     @override
     def asking(self, question: str) -> Self:
@@ -368,6 +363,11 @@ class LangChainHost(Host[Document]):
     @override
     def log_missing_usage(self, step: Route) -> None:
         models.log_missing_usage(self.parts.models[step], self.config, self.parts.memory.said)
+
+
+def source_key_of(documents: Any) -> str:
+    """Return the key of the metadata that names a document."""
+    return documents.source_key if isinstance(documents, StoredDocuments) else "source"
 
 
 def _caller_in(config: RunnableConfig) -> Hashable:

@@ -13,7 +13,7 @@ from typing_extensions import NotRequired, TypedDict
 
 from langchain_selfroute.runs import recorded
 from selfroute.answerability import Signal
-from selfroute.calls.options import Options
+from selfroute.calls.settings import Options
 from selfroute.effects import Route
 
 _BRIEF = ("answer", "route", "answerable")

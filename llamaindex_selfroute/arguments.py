@@ -20,7 +20,7 @@ from llama_index.core.vector_stores import MetadataFilters
 from llamaindex_selfroute.convert import Source, checked_prompt
 from selfroute.answerability.structured import Answerability
 from selfroute.arguments import Wanted, check_takes
-from selfroute.calls.options import DEFAULTS, Options, checked
+from selfroute.calls.settings import Options, Settings, checked
 from selfroute.documents.stored import BaseStoredDocuments
 from selfroute.errors import ConfigurationError
 
@@ -203,5 +203,5 @@ _CHECKS: Mapping[str, Callable[[Any], Any]] = {
     "long_context_llm": _optional(_passing(partial(check_model, "long_context_llm"))),
     "document_prompt": _optional(partial(checked_prompt, "document_prompt", variables={"content"})),
     **{name: partial(checked_prompt, name) for name in PROMPTS},
-    **{name: partial(checked, name) for name in DEFAULTS},
+    **{name: partial(checked, name) for name in Settings.model_fields},
 }

@@ -32,11 +32,11 @@ from llamaindex_selfroute.convert import Source, bundle_of
 from llamaindex_selfroute.host import LlamaIndexHost, QueryCall
 from llamaindex_selfroute.stored.limits import takes_filters, watched
 from llamaindex_selfroute.stored.reading import StoredDocuments, documents_behind
-from llamaindex_selfroute.synthesizer import SelfRouteSynthesizer
+from llamaindex_selfroute.synthesizer import SelfRouteSynthesizer, limited
 from selfroute.agent_tools import MOST_TOKENS, check_most
 from selfroute.arguments import refuse_unknown
-from selfroute.calls.options import DEFAULTS
-from selfroute.calls.settings import reach_of
+from selfroute.calls.plan import reach_of
+from selfroute.calls.settings import DEFAULTS
 from selfroute.copies import NamesUncopied
 from selfroute.errors import ConfigurationError
 from selfroute.prompts import CHECK_QUESTION
@@ -46,14 +46,7 @@ if TYPE_CHECKING:
 
     from selfroute.checking import Findings
 
-_DEFAULTS = {**DEFAULTS, "streaming": False}  # the default of all other fields is None
-
-
-class EngineFields(SynthesizerFields, total=False):
-    """The optional keyword arguments of `SelfRouteQueryEngine`, which documents them."""
-
-    node_postprocessors: list[BaseNodePostprocessor] | None
-    callback_manager: CallbackManager | None
+_DEFAULTS = {**vars(DEFAULTS), "streaming": False}  # the default of all other fields is None
 
 
 class SelfRouteQueryEngine(NamesUncopied, RetrieverQueryEngine):
@@ -131,11 +124,21 @@ class SelfRouteQueryEngine(NamesUncopied, RetrieverQueryEngine):
         llm: LLM | None = None,
         response_synthesizer: SelfRouteSynthesizer | None = None,
         *,
+        node_postprocessors: list[BaseNodePostprocessor] | None = None,
+        callback_manager: CallbackManager | None = None,
         documents: Source | None = None,
-        **fields: Unpack[EngineFields],
+        **fields: Unpack[SynthesizerFields],
     ) -> Self:
-        """Do as the constructor does."""
-        return cls(retriever, response_synthesizer, documents=documents, llm=llm, **fields)
+        """Build an engine from its parts, as the constructor does."""
+        return cls(
+            retriever,
+            response_synthesizer,
+            node_postprocessors=node_postprocessors,
+            callback_manager=callback_manager,
+            documents=documents,
+            llm=llm,
+            **fields,
+        )
 
     @classmethod
     def from_index(  # noqa: PLR0913 - the arguments of the contract
@@ -149,7 +152,9 @@ class SelfRouteQueryEngine(NamesUncopied, RetrieverQueryEngine):
         order_key: str | None = None,
         documents: Source | None = None,
         llm: LLM | None = None,
-        **fields: Unpack[EngineFields],
+        node_postprocessors: list[BaseNodePostprocessor] | None = None,
+        callback_manager: CallbackManager | None = None,
+        **fields: Unpack[SynthesizerFields],
     ) -> Self:
         """Build an engine on an index, instead of `index.as_query_engine()`.
 
@@ -164,6 +169,8 @@ class SelfRouteQueryEngine(NamesUncopied, RetrieverQueryEngine):
             documents: Where the whole documents come from. If None, `StoredDocuments(index)` reads those behind the
                 retrieved nodes from the index.
             llm: The model; `Settings.llm` if None.
+            node_postprocessors: As in the constructor.
+            callback_manager: As in the constructor.
             **fields: Other fields, as in the constructor.
 
         Raises:
@@ -174,7 +181,7 @@ class SelfRouteQueryEngine(NamesUncopied, RetrieverQueryEngine):
         check_filters(filters)
         limits: dict[str, Any] = {} if filters is None else {"filters": filters}
         found = reach_of(
-            similarity_top_k, reach, sections=fields.get("sections", DEFAULTS["sections"]), name="similarity_top_k"
+            similarity_top_k, reach, sections=fields.get("sections", DEFAULTS.sections), name="similarity_top_k"
         )
         if found != similarity_top_k:
             fields.setdefault("draft_passages", similarity_top_k)
@@ -188,7 +195,14 @@ class SelfRouteQueryEngine(NamesUncopied, RetrieverQueryEngine):
         stored = documents
         if stored is None:
             stored = StoredDocuments(index, filters=filters, source_key=source_key, order_key=order_key)
-        return cls(retriever, documents=stored, llm=llm, **fields)
+        return cls(
+            retriever,
+            node_postprocessors=node_postprocessors,
+            callback_manager=callback_manager,
+            documents=stored,
+            llm=llm,
+            **fields,
+        )
 
     @override
     def with_retriever(self, retriever: BaseRetriever) -> Self:
@@ -323,7 +337,7 @@ class SelfRouteQueryEngine(NamesUncopied, RetrieverQueryEngine):
         synthesizer, postprocessors = internals.parts_of(self)
         own = internals.selects_nodes_as(type(self), SelfRouteQueryEngine)
         retriever = internals.fixed(self.retriever) if own else None
-        documents, as_asked = synthesizer.limited(retriever, postprocessors), self
+        documents, as_asked = limited(synthesizer.documents, retriever, postprocessors), self
         if retriever is not None:
             as_asked = internals.with_parts(self, retriever, watched(postprocessors, documents))
         return AskedEngine(self, as_asked, synthesizer, documents)

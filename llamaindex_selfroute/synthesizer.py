@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
-from functools import lru_cache
-from operator import attrgetter
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
+from functools import lru_cache, partial
 from typing import Any
 
 from llama_index.core import Settings as HostSettings
@@ -32,8 +30,8 @@ from llamaindex_selfroute.stored.reading import StoredDocuments
 from selfroute import prompts
 from selfroute.arguments import refuse_unknown
 from selfroute.calls.memory import Memory
-from selfroute.calls.options import DEFAULTS, Options, RoutingOptions
-from selfroute.calls.settings import SETTINGS, Settings
+from selfroute.calls.plan import Plan
+from selfroute.calls.settings import DEFAULTS, Options, Settings
 from selfroute.copies import NamesUncopied
 from selfroute.describing import takes_fields_of
 from selfroute.effects import Route
@@ -42,8 +40,6 @@ from selfroute.usage import prices
 from selfroute.usage.prices import is_one_model
 
 dispatcher = get_dispatcher(__name__)
-_logger = logging.getLogger(__name__)
-_options_of: Callable[[Any], tuple[Any, ...]] = attrgetter(*SETTINGS)
 
 
 @lru_cache(maxsize=64)
@@ -54,13 +50,11 @@ def _prompt(template: str, instructions: str | None = None) -> PromptTemplate:
     return PromptTemplate(prompts.INSTRUCTIONS + template, instructions=instructions)
 
 
-_RAG_PROMPT, _LONG_CONTEXT_PROMPT = _prompt(prompts.RAG), _prompt(prompts.LONG_CONTEXT)
+_DEFAULTS: tuple[BasePromptTemplate, BasePromptTemplate] = _prompt(prompts.RAG), _prompt(prompts.LONG_CONTEXT)
 
 
-def _check_instructions(settings: Settings, first: BasePromptTemplate, last: BasePromptTemplate) -> None:
-    if settings.instructions is not None:
-        own_first, own_last = first != _RAG_PROMPT, last != _LONG_CONTEXT_PROMPT
-        prompts.check_instructions(settings.instructions, rag_prompt=own_first, long_context_prompt=own_last)
+def _is_own(prompt: BasePromptTemplate, default: BasePromptTemplate) -> bool:
+    return prompt is not default and bool(prompt != default)
 
 
 class SelfRouteSynthesizer(NamesUncopied, CheckedFields, BaseSynthesizer):
@@ -109,7 +103,7 @@ class SelfRouteSynthesizer(NamesUncopied, CheckedFields, BaseSynthesizer):
         ```
     """
 
-    @takes_fields_of(RoutingOptions, after="llm")
+    @takes_fields_of(Settings)
     def __init__(  # noqa: PLR0913 - all fields
         self,
         *,
@@ -130,6 +124,7 @@ class SelfRouteSynthesizer(NamesUncopied, CheckedFields, BaseSynthesizer):
                 the index; a list, which is read in order; or a callable, sync or async, that takes
                 `(nodes, query_bundle)` and returns the documents, best first.
             llm: The model, for chat or completion; `Settings.llm` if None.
+            **options: The fields of `selfroute.calls.settings.Settings`.
             long_context_llm: The model of the last step; `llm` if None.
             rag_prompt: The prompt of the first step, with the variables `context_str` and `query_str`, and optionally
                 `refusal`.
@@ -139,7 +134,6 @@ class SelfRouteSynthesizer(NamesUncopied, CheckedFields, BaseSynthesizer):
                 are several documents, each is preceded by its number and its id.
             streaming: Whether to answer in pieces.
             callback_manager: The callback manager; both models get it, too.
-            **options: The options of routing, which `selfroute.calls.options.RoutingOptions` describes.
 
         Raises:
             ConfigurationError: The parts cannot work together (a `ValueError`).
@@ -150,29 +144,17 @@ class SelfRouteSynthesizer(NamesUncopied, CheckedFields, BaseSynthesizer):
             self.callback_manager = callback_manager
         self.documents = documents  # type: ignore[assignment]
         self.document_prompt = document_prompt
-        if unknown := options.keys() - DEFAULTS.keys():
+        if unknown := options.keys() - Settings.model_fields.keys():
             refuse_unknown(min(unknown), known=SynthesizerFields.__annotations__)
-        for name, value in {**DEFAULTS, **options}.items():
+        vars(self).update(vars(DEFAULTS))
+        for name, value in options.items():
             setattr(self, name, value)
         self._memory = Memory(models.name_of)
         prices.load_price_lists()
-        self.rag_prompt = rag_prompt or _RAG_PROMPT
-        self.long_context_prompt = long_context_prompt or _LONG_CONTEXT_PROMPT
-        settings = self._settings()
+        self.rag_prompt = rag_prompt or _DEFAULTS[0]
+        self.long_context_prompt = long_context_prompt or _DEFAULTS[1]
         self._check_prompts({})
-        settings.check_prices(lambda step: models.name_of(self._models[step]), shared=is_one_model(self._models))
-
-    def limited(self, retriever: BaseRetriever | None, postprocessors: Sequence[BaseNodePostprocessor] = ()) -> Any:
-        """Return the documents, limited to what a retriever may see.
-
-        Args:
-            retriever: The retriever, which nobody changes; None if the nodes are not selected by a retriever alone.
-            postprocessors: Applied to the retrieved nodes.
-        """
-        source = self.documents
-        if isinstance(source, StoredDocuments):
-            return source.limited_to(retriever, postprocessors, is_copy=True)
-        return filtered(source, retriever)
+        self._plan().check_prices(lambda step: models.name_of(self._models[step]), shared=is_one_model(self._models))
 
     def _parts(self, documents: Any = None) -> SynthesizerParts:
         """Return the parts that a query works with, as this synthesizer is configured now.
@@ -180,16 +162,14 @@ class SelfRouteSynthesizer(NamesUncopied, CheckedFields, BaseSynthesizer):
         Args:
             documents: What `limited` returned; None for the documents of a retriever that is not known.
         """
-        settings = self._settings()
-        if settings.degraded:
-            self._memory.said.warn(_logger, prompts.NO_NUMBERS)
+        plan = self._plan()
         return SynthesizerParts(
             models=self._models,
-            prompts=self._prompts(settings),
-            documents=self.limited(None) if documents is None else documents,
+            prompts=self._prompts(plan),
+            documents=limited(self.documents, None) if documents is None else documents,
             document_prompt=self.document_prompt,
             streaming=self._streaming,
-            settings=settings,
+            settings=plan,
             memory=self._memory,
         )
 
@@ -198,43 +178,30 @@ class SelfRouteSynthesizer(NamesUncopied, CheckedFields, BaseSynthesizer):
         llm = self._llm
         return {"rag": llm, "sections": llm, "long_context": self.long_context_llm or llm}
 
-    def _settings(self, rag_prompt: BasePromptTemplate | None = None) -> Settings:
-        settings = self._memory.settings(_options_of(self))
-        if settings.answerability is None:
-            return settings.as_graded if _asks_for_numbers(rag_prompt or self.rag_prompt) else settings.as_text
-        return settings
+    def _plan(self, rag_prompt: BasePromptTemplate | None = None) -> Plan:
+        return self._memory.plan(vars(self), partial(_asks_for_numbers, rag_prompt or self.rag_prompt))
 
     @property
-    def has_default_rag_prompt(self) -> bool:
-        """Whether the prompt of the first step is not the user's own."""
-        return bool(self.rag_prompt == _RAG_PROMPT)
+    def _has_default_rag_prompt(self) -> bool:
+        return not _is_own(self.rag_prompt, _DEFAULTS[0])
 
-    def _prompts(self, settings: Settings) -> dict[Route, BasePromptTemplate]:
-        """Return the prompt of each step; the default ones ask for what is judged, after the user's instructions."""
-        first, last, text = self.rag_prompt, self.long_context_prompt, settings.instructions
-        _check_instructions(settings, first, last)
-        sections = first
-        if (graded := settings.answerability == "graded") or text is not None:
-            if first == _RAG_PROMPT:
-                first = _prompt(prompts.GRADED if graded else prompts.RAG, text)
-                sections = _prompt(prompts.SECTIONS, text) if graded else first
-            last = last if text is None else _prompt(prompts.LONG_CONTEXT, text)
-        return {"rag": first, "sections": sections, "long_context": last}
+    def _prompts(
+        self, plan: Plan, first: BasePromptTemplate | None = None, last: BasePromptTemplate | None = None
+    ) -> dict[Route, BasePromptTemplate]:
+        given = first or self.rag_prompt, last or self.long_context_prompt
+        return plan.prompts(given, _DEFAULTS, is_own=_is_own, default=_prompt)
 
     def _check_prompts(self, changed: Mapping[str, BasePromptTemplate]) -> None:
         """Check that the prompts, of which some are to be changed, go with the options."""
         first = changed.get("rag_prompt", self.rag_prompt)
-        last = changed.get("long_context_prompt", self.long_context_prompt)
-        settings = self._settings(first)
-        if settings.answerability == "graded" and first != _RAG_PROMPT:
-            check_numbers("rag_prompt", first)
-        if settings.degraded:
-            self._memory.said.warn(_logger, prompts.NO_NUMBERS)
-        _check_instructions(settings, first, last)
+        plan = self._plan(first)
+        if plan.answerability == "graded":
+            _asks_for_numbers(first)
+        self._prompts(plan, first, changed.get("long_context_prompt"))
 
     @override
     def _get_prompts(self) -> dict[str, Any]:
-        of_step = self._prompts(self._settings())
+        of_step = self._prompts(self._plan())
         return {"rag_prompt": of_step["rag"], "long_context_prompt": of_step["long_context"]}
 
     @override
@@ -320,12 +287,25 @@ class SelfRouteSynthesizer(NamesUncopied, CheckedFields, BaseSynthesizer):
         return QueryCall(LlamaIndexHost(self._parts(documents), bundle, nodes=nodes, words=words))
 
 
+def limited(
+    documents: Any, retriever: BaseRetriever | None, postprocessors: Sequence[BaseNodePostprocessor] = ()
+) -> Any:
+    """Return the documents of a synthesizer, limited to what a retriever may see.
+
+    Args:
+        documents: The documents.
+        retriever: The retriever, which nobody changes; None if the nodes are not selected by a retriever alone.
+        postprocessors: Applied to the retrieved nodes.
+    """
+    if isinstance(documents, StoredDocuments):
+        return documents.limited_to(retriever, postprocessors, is_copy=True)
+    return filtered(documents, retriever)
+
+
 def _asks_for_numbers(prompt: BasePromptTemplate) -> bool:
-    if prompt != _RAG_PROMPT:
-        try:
-            check_numbers("rag_prompt", prompt)
-        except ConfigurationError:
-            return False
+    """Check that a prompt asks for the two numbers; return True."""
+    if _is_own(prompt, _DEFAULTS[0]):
+        check_numbers("rag_prompt", prompt)
     return True
 
 

@@ -141,14 +141,14 @@ def documents_in(texts: Sequence[str], names: Sequence[Any]) -> str:
     return "\n\n".join(f"{head}\n{text}" for head, text in zip(heads, texts, strict=True))
 
 
-def check_instructions(text: str | None, *, rag_prompt: bool, long_context_prompt: bool) -> None:
-    """Check that there are no instructions beside a prompt that is the user's own.
+def check_instructions(*, rag_prompt: bool, long_context_prompt: bool) -> None:
+    """Check that neither prompt is the user's own, since instructions precede only the default ones.
 
     Raises:
-        ConfigurationError: There are.
+        ConfigurationError: One is.
     """
-    own = "rag_prompt" if rag_prompt else "long_context_prompt" if long_context_prompt else None
-    if own and text is not None:
+    if rag_prompt or long_context_prompt:
+        own = "rag_prompt" if rag_prompt else "long_context_prompt"
         msg = f"instructions= goes before the default prompts, and {own} is your own: put the text into it"
         raise ConfigurationError(msg)
 

@@ -13,8 +13,8 @@ from selfroute.hangup import LoopTurned, ahang_up, hang_up
 if TYPE_CHECKING:
     from selfroute.calls.costs import Costs
     from selfroute.calls.host import Host, Prompt
+    from selfroute.calls.plan import Plan
     from selfroute.calls.sending import Sending
-    from selfroute.calls.settings import Settings
     from selfroute.effects import Generate, Route
     from selfroute.usage.account import Tally
 
@@ -69,7 +69,7 @@ class ModelCalls(Generic[Document]):
     """Asks the models of one question."""
 
     def __init__(
-        self, host: Host[Document], settings: Settings, sending: Sending[Document], costs: Costs[Document]
+        self, host: Host[Document], settings: Plan, sending: Sending[Document], costs: Costs[Document]
     ) -> None:
         """Start with no model asked.
 

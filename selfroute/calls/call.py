@@ -14,11 +14,11 @@ from selfroute.calls.deciding import LONG, Deciding
 from selfroute.calls.fitting import Fitting
 from selfroute.calls.host import Host, check_question
 from selfroute.calls.memory import Memory
-from selfroute.calls.options import start_of
+from selfroute.calls.plan import plan_of
 from selfroute.calls.reading import Reading
 from selfroute.calls.reply import Reply, gate_of
 from selfroute.calls.sending import Sending
-from selfroute.calls.settings import Settings
+from selfroute.calls.settings import Settings, start_of
 from selfroute.effects import (
     Answer,
     Compare,
@@ -79,14 +79,15 @@ class Call(Generic[Document]):
             memory: What the chain or engine keeps between questions.
             record: Called with the entry when the account is closed; None if there is no ledger or handler.
         """
-        self.host, self.settings, self.refusal = host, settings, settings.refusal
+        plan = plan_of(settings)
+        self.host, self.settings, self.refusal = host, plan, plan.refusal
         self.account = Account(record)
-        self.reading = Reading(host, settings, self.account)
+        self.reading = Reading(host, plan, self.account)
         self.sending = Sending(host, self.reading)
-        self.fitting = Fitting(host, settings, self.reading, self.sending, memory)
-        self.costs = Costs(host, settings, self.fitting, memory, self.account)
-        self._models = ModelCalls(host, settings, self.sending, self.costs)
-        self.deciding = Deciding(host, settings, fitting=self.fitting, costs=self.costs, account=self.account)
+        self.fitting = Fitting(host, plan, self.reading, self.sending, memory)
+        self.costs = Costs(host, plan, self.fitting, memory, self.account)
+        self._models = ModelCalls(host, plan, self.sending, self.costs)
+        self.deciding = Deciding(host, plan, fitting=self.fitting, costs=self.costs, account=self.account)
         self._memory = memory
         self.start: Start = "rag"
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from selfroute.calls.fitting import Fitting
     from selfroute.calls.host import Host, Prompt
     from selfroute.calls.memory import Memory
-    from selfroute.calls.settings import Settings
+    from selfroute.calls.plan import Plan
     from selfroute.documents.cache import Size
     from selfroute.effects import Answer, Route
     from selfroute.errors import NoReplyError
@@ -39,7 +39,7 @@ class Costs(Generic[Document]):
     """
 
     def __init__(
-        self, host: Host[Document], settings: Settings, fitting: Fitting[Document], memory: Memory, account: Account
+        self, host: Host[Document], settings: Plan, fitting: Fitting[Document], memory: Memory, account: Account
     ) -> None:
         """Start with no call of a model."""
         self._host, self._settings, self._fitting = host, settings, fitting

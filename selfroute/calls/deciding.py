@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from selfroute.calls.escalation import Escalation
     from selfroute.calls.fitting import Fitting
     from selfroute.calls.host import Host
-    from selfroute.calls.settings import Settings
+    from selfroute.calls.plan import Plan
     from selfroute.usage.account import Account
 
 Document = TypeVar("Document")
@@ -30,7 +30,7 @@ class Deciding(Generic[Document]):
     def __init__(
         self,
         host: Host[Document],
-        settings: Settings,
+        settings: Plan,
         *,
         fitting: Fitting[Document],
         costs: Costs[Document],

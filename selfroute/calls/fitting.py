@@ -18,9 +18,9 @@ from selfroute.usage.tokens import is_cut
 if TYPE_CHECKING:
     from selfroute.calls.host import Host, Prompt
     from selfroute.calls.memory import Memory
+    from selfroute.calls.plan import Plan
     from selfroute.calls.reading import Reading
     from selfroute.calls.sending import Sending
-    from selfroute.calls.settings import Settings
 
 Document = TypeVar("Document")
 _PART = 2  # sections may be such a part of the documents
@@ -50,7 +50,7 @@ class Fitting(Generic[Document]):
     def __init__(
         self,
         host: Host[Document],
-        settings: Settings,
+        settings: Plan,
         reading: Reading[Document],
         sending: Sending[Document],
         memory: Memory,

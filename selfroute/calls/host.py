@@ -11,7 +11,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from selfroute.caching import Prefix, ProviderCache, prefix_in
 from selfroute.calls.memory import Memory
-from selfroute.calls.settings import Settings
+from selfroute.calls.plan import Plan
 from selfroute.documents import overflow
 from selfroute.effects import Decided, ReadDocuments, Route
 from selfroute.errors import InputError, ReplyError
@@ -42,7 +42,7 @@ class Parts(Generic[Model, Template]):
     prompts: Mapping[Route, Template]
     documents: Any
     document_prompt: Any
-    settings: Settings
+    settings: Plan
     memory: Memory
 
     @property

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
-from operator import is_
+from collections.abc import Callable, Mapping
+from operator import is_, itemgetter
 from typing import Any
 
 from selfroute.answerability.graded import Ungraded
-from selfroute.calls.settings import SETTINGS, Settings
+from selfroute.calls.plan import Plan
+from selfroute.calls.settings import Settings
+from selfroute.errors import ConfigurationError
+from selfroute.prompts import NO_NUMBERS
 from selfroute.usage.prices import ModelNames, PricedModel
 from selfroute.usage.tokens import LongContextEstimate
+
+_logger = logging.getLogger(__name__)
+_values_of: Callable[[Mapping[str, Any]], tuple[Any, ...]] = itemgetter(*Settings.model_fields)
 
 
 def _unnamed(_: Any) -> PricedModel:
@@ -60,14 +66,35 @@ class Memory:
         self._look_up = look_up
         self.names, self.estimate, self.said = ModelNames(look_up), estimate or LongContextEstimate(), said or Said()
         self.ungraded = Ungraded()
-        self._latest: tuple[Sequence[Any], Settings] | None = None
+        self._latest: tuple[tuple[Any, ...], Plan] | None = None
 
     def __reduce__(self) -> tuple[type[Memory], tuple[Any]]:
         return Memory, (self._look_up,)
 
-    def settings(self, values: Sequence[Any]) -> Settings:
-        """Return the settings with these values, in the order of `SETTINGS`: checking them anew takes longer."""
+    def plan(self, options: Mapping[str, Any], asks_for_numbers: Callable[[], bool]) -> Plan:
+        """Return the plan for these settings. They are checked when they are new; that takes long.
+
+        Args:
+            options: The value of each option, by name, and anything else.
+            asks_for_numbers: Returns whether the prompt of the draft asks for the numbers of graded answerability; it
+                is called if the user has left that open, and may say no by a `ConfigurationError`. A no is logged once.
+
+        Raises:
+            ConfigurationError: The settings are not valid.
+        """
+        values = _values_of(options)
         latest = self._latest  # read once, since another thread may set it
         if latest is None or not all(map(is_, values, latest[0])):
-            latest = self._latest = values, Settings(**dict(zip(SETTINGS, values, strict=True)))
-        return latest[1]
+            latest = self._latest = values, Plan(**dict(zip(Settings.model_fields, values, strict=True)))
+        plan = latest[1]
+        if plan.answerability is not None:
+            return plan
+        try:
+            graded = asks_for_numbers()
+        except ConfigurationError:
+            graded = False
+        if graded:
+            return plan.as_graded
+        degraded = plan.as_text
+        self.said.warn(_logger, NO_NUMBERS)
+        return degraded

@@ -16,7 +16,7 @@ from selfroute.documents.stored import BaseStoredDocuments
 
 if TYPE_CHECKING:
     from selfroute.calls.host import Host
-    from selfroute.calls.settings import Settings
+    from selfroute.calls.plan import Plan
     from selfroute.documents.sections import Ranking, Run
     from selfroute.documents.window import Count
     from selfroute.usage.account import Account
@@ -34,7 +34,7 @@ class Reading(Generic[Document]):
         documents: The whole documents; empty until they are read.
     """
 
-    def __init__(self, host: Host[Document], settings: Settings, account: Account) -> None:
+    def __init__(self, host: Host[Document], settings: Plan, account: Account) -> None:
         """Start with nothing read."""
         self._host, self._settings, self._account = host, settings, account
         self.passages: Sequence[Document] = ()

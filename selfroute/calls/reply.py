@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from selfroute.answerability.echo import Sent
     from selfroute.answerability.graded import Ungraded
     from selfroute.calls.costs import Costs
-    from selfroute.calls.settings import Settings
+    from selfroute.calls.plan import Plan
     from selfroute.effects import Generate, Route
 
 
@@ -128,7 +128,7 @@ class Reply:
             await self.pieces.aclose()
 
 
-def gate_of(effect: Generate, settings: Settings, *, sent: Sent, ungraded: Ungraded) -> ReplyGate:
+def gate_of(effect: Generate, settings: Plan, *, sent: Sent, ungraded: Ungraded) -> ReplyGate:
     """Return a fresh gate for the reply of a step.
 
     Args:

@@ -1,226 +1,278 @@
-"""What the options of one chain or engine mean for its questions."""
+"""The options of a chain or engine, as the fields of `Settings`: each is typed, checked and described in one place.
+
+`calls/plan.py` says what they mean for a question.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from operator import index
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypedDict, get_args
 
-from pydantic import ConfigDict, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from selfroute.answerability.structured import Form
-from selfroute.calls.options import DEFAULTS, MAX_DOCUMENTS, RoutingOptions, Sections, checked, start_of
-from selfroute.documents.window import room_in
-from selfroute.effects import Route, Start
+from selfroute.answerability.structured import Answerability
+from selfroute.arguments import check_takes, refuse_unknown
+from selfroute.caching import PromptCache
+from selfroute.calls.checks import Option, Takes, one_of, several, switch, whole, words
+from selfroute.effects import Start
 from selfroute.errors import ConfigurationError
-from selfroute.prompts import ASKS_FOR_NUMBERS
 from selfroute.usage.prices import PricedModel
 
-DOUBT_BELOW, STOP_BELOW = (70, 60, 50), (20, 50)
-"""The bounds of graded answerability: of the draft, and of the readings of sections, the last for all that follow."""
-LEAST_SECTIONS, MORE_THAN_DRAFT, MORE_THAN_BEFORE = 4_000, 2.6, 4
-"""The tokens of sections by default: so many at least; times those of the draft; and of each further reading."""
-REACH = 20
-"""The passages that point to documents for sections: behind them stands the right one in 94 % of cases."""
-SETTINGS = tuple(DEFAULTS)
+Doubt = int | tuple[int, ...] | None
+Stop = int | tuple[int, int] | None
+Sections = int | tuple[int, ...] | Literal["auto"] | None
+PricedAs = str | Mapping[str, str] | None
+MAX_DOCUMENTS = 2
+"""Two of the documents behind 20 passages hold the right one as often as all behind five (88.5 and 87.8 %)."""
+_STARTS = get_args(Start)
+_LEAST_SECTIONS = 100  # tokens; a section has some 300
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """The bounds of the numbers that a reply begins with.
+class Options(TypedDict, total=False):
+    """The fields of `Settings` as keyword arguments, for type checkers."""
 
-    Attributes:
-        doubt_below: A draft with a lower confidence is in doubt.
-        stop_below: A decline of a draft with a lower prospect ends the question.
-        sections_below: For each reading of sections, the confidence below which its answer is in doubt; the last one
-            holds for those that come after.
-        sections_stop: A refusal of sections with a lower prospect ends the question.
-    """
+    answerability: Answerability | None
+    sections: Sections
+    max_documents: int | None
+    citations: bool
+    doubt_below: Doubt
+    stop_below: Stop
+    escalation: Any
+    instructions: str | None
+    not_found: str | None
+    start: Any
+    refusal: str
+    draft_passages: int | None
+    max_context_tokens: int | None
+    prompt_cache: PromptCache
+    priced_as: PricedAs
 
-    doubt_below: int
-    stop_below: int
-    sections_below: tuple[int, ...]
-    sections_stop: int
+
+def _sections(value: Any) -> Any:
+    if isinstance(value, str) and value == "auto":
+        return value
+    numbers = several(whole(_LEAST_SECTIONS), 1)(value)
+    if isinstance(numbers, tuple) and list(numbers) != sorted(set(numbers)):
+        raise ValueError
+    return numbers
 
 
-class Settings(RoutingOptions):
-    """The options of one chain or engine, checked together.
+def _escalation(value: Any) -> Any:
+    from selfroute.policies.policy import policy_of  # noqa: PLC0415 - most chains have no policy
+
+    return policy_of(value)
+
+
+def _start(value: Any) -> Any:
+    if isinstance(value, type) or not (callable(value) or hasattr(value, "invoke")):
+        return start_of(value)
+    if not hasattr(value, "invoke"):
+        check_takes("start", value, "inputs")
+    return value
+
+
+def _priced_as(value: Any) -> PricedAs:
+    if not isinstance(value, Mapping):
+        PricedModel.parse("priced_as", value)
+        return value  # type: ignore[no-any-return]
+    if not value or not value.keys() <= {"llm", "long_context_llm"}:
+        raise ValueError
+    for field, model in value.items():
+        PricedModel.parse(f"priced_as[{field!r}]", model)
+    return dict(value)  # the caller may change theirs
+
+
+_ANSWERABILITY = Takes("'text', 'graded' or 'structured', or None", one_of(get_args(Answerability)), optional=True)
+_SECTIONS = Takes(
+    f"'auto', a positive number of tokens, {_LEAST_SECTIONS} or more, or None, or ascending ones, such as "
+    "(4_000, 16_000)",
+    _sections,
+    optional=True,
+)
+_DOCUMENTS = Takes("a whole number from 0 on, or None for all", whole(0), optional=True)
+PASSAGES = Takes("a whole number from 1 on, or None for all", whole(1), optional=True)
+_SCORES = "a whole number from 0 to 100, a pair of them (draft, sections), or None"
+_DOUBT = Takes(_SCORES, several(whole(0, 100), 2), optional=True)
+_STOP = Takes(_SCORES, several(whole(0, 100), 2, 2), optional=True)
+_POLICY = Takes("", _escalation, optional=True)
+_INSTRUCTIONS = Takes("a text for the model, such as 'Answer in French.', or None", words, optional=True)
+_NOT_FOUND = Takes("a text to show where nothing was found, or None", words, optional=True)
+_REFUSAL = Takes("a word or words that a model can write, such as 'unanswerable'", words)
+_TOKENS = Takes("a positive number of tokens, or None", whole(1), optional=True)
+_CACHE = Takes("'auto', 'off', '5m' or '1h'", one_of(get_args(PromptCache)))
+_PRICED = Takes("a name or {'llm': 'provider:name', 'long_context_llm': 'provider:name'}", _priced_as, optional=True)
+
+
+class Settings(BaseModel):
+    """The options, which chains, engines and synthesizers take under the same names.
 
     Raises:
-        ConfigurationError: A value is not valid, or does not go with another one.
+        ConfigurationError: A value is not valid, or does not go with another one; or there is no option of that name
+            (a `ValueError`).
     """
 
-    model_config = ConfigDict(frozen=True)
+    answerability: Annotated[Answerability | None, BeforeValidator(_ANSWERABILITY)] = None
+    """How the model reports whether it can answer. With `"graded"`, each reply before the last step begins with numbers
+    from 0 to 100, which are not shown: how likely the whole text holds an answer (the prospect), and how likely the
+    answer would stay the same (the confidence). With `"text"`, the model writes the answer or the refusal, as in the
+    paper. With `"structured"`, it fills in `answerable` and `answer`, through its structured output; each step's reply
+    then comes in one piece, even in a stream. None means `"graded"`, or `"text"` if your own `rag_prompt` does not ask
+    for the numbers as `selfroute.prompts.GRADED` does."""
 
-    degraded: bool = False
-    """Whether replies are judged as text because the user's prompt asks for no numbers."""
+    sections: Annotated[Sections, BeforeValidator(_SECTIONS)] = "auto"
+    """The most tokens of the documents' best sections. After a decline or a doubt, the model is first asked again with
+    those sections of the documents behind the passages that share the most words with the question. Whole documents are
+    read only if that does not settle it. `"auto"` reads twice: 2.6 times the tokens of the draft's passages, at least
+    4,000, then four times as many. Pass a number to read once, a tuple such as `(4_000, 16_000)`, or None for no
+    sections. A reading is skipped if it would be more than half of the documents, or nothing new."""
+
+    max_documents: Annotated[int | None, BeforeValidator(_DOCUMENTS)] = MAX_DOCUMENTS
+    """How many stored documents the last step reads at most, the best of those behind the passages; None for all. With
+    0 the question ends before, so set `sections`, too."""
+
+    citations: Annotated[bool, BeforeValidator(Takes("True or False", switch))] = False
+    """Whether the result has `citations`: where the answer stands in what the model answered from, found by its words
+    and not by a model."""
+
+    doubt_below: Annotated[Doubt, BeforeValidator(_DOUBT)] = None
+    """An answer with a lower confidence is in doubt, and more is read, as after a decline. A tuple, such as `(70, 60)`,
+    gives the draft and each reading of sections a bound of its own. None means 70 for the draft, 60 for the first
+    sections and 50 for what follows. With `"structured"`, setting a bound adds the numbers to the fields."""
+
+    stop_below: Annotated[Stop, BeforeValidator(_STOP)] = None
+    """A decline with a lower prospect ends the question, and no document is paid for. A pair has a bound for the draft
+    and one for sections. None means 20 and 50."""
+
+    escalation: Annotated[Any, BeforeValidator(_POLICY)] = Field(default=None, repr=False, exclude=True)
+    """The policy that is asked before each step after the first; None reads more after each decline. Pass one of
+    `selfroute.policies`, or a callable, sync or async, that takes a `selfroute.policies.Case` and returns a bool or a
+    `Ruling`. After a "no" the answer is the refusal, or the answer that was in doubt."""
+
+    instructions: Annotated[str | None, BeforeValidator(_INSTRUCTIONS)] = None
+    """A text of yours before each default prompt, such as `"Answer in French, formally."`."""
+
+    not_found: Annotated[str | None, BeforeValidator(_NOT_FOUND)] = None
+    """What `answer` holds where no answer was found. None means the model's own words, or the refusal."""
+
+    start: Annotated[Any, BeforeValidator(Takes("", _start))] = "rag"
+    """The first step: `"rag"`, `"sections"` or `"long_context"` (no draft), `"auto"` (no draft if the passages are 60 %
+    of the documents or more, and there is no `escalation`), or a callable, sync or async (in LangChain also a
+    runnable), that returns one of them: it takes the inputs of a chain, or the QueryBundle of an engine."""
+
+    refusal: Annotated[str, BeforeValidator(_REFUSAL)] = "unanswerable"
+    """The word by which the model declines; `"unanswerable"` by default."""
+
+    draft_passages: Annotated[int | None, BeforeValidator(PASSAGES)] = None
+    """How many of the retrieved passages the draft reads, the first ones; None for all. The others only say which
+    documents may hold the answer."""
+
+    max_context_tokens: Annotated[int | None, BeforeValidator(_TOKENS)] = None
+    """The limit for the text of the documents in the last step, in tokens. What a history, or a question or prompt of
+    more than 250 tokens, takes is taken off it, down to a tenth, and off sections. None means the window that the model
+    reports, minus room for the prompt and the answer, or no limit if it reports none."""
+
+    prompt_cache: Annotated[PromptCache, BeforeValidator(_CACHE)] = "auto"
+    """How to have documents that are read again come from the provider's prompt cache, which costs less. With `"auto"`,
+    the default, questions on one document that come at once wait until the first reply begins, for at most five
+    seconds. `"5m"` and `"1h"` also mark where the documents end in prompts to Anthropic's models, where the first
+    reading costs 1.25 or 2 times the price. `"off"` does neither."""
+
+    priced_as: Annotated[PricedAs, BeforeValidator(_PRICED)] = None
+    """The model whose price counts, as `provider:name`, if the name or address of `llm` is in no price list; or a dict,
+    `{"llm": ..., "long_context_llm": ...}`."""
+
+    model_config = ConfigDict(
+        arbitrary_types_allowed=True,
+        defer_build=True,
+        extra="forbid",
+        hide_input_in_errors=True,
+        use_attribute_docstrings=True,
+    )
+
+    def __init__(self, **fields: Any) -> None:
+        try:
+            super().__init__(**fields)
+        except ValidationError as error:
+            for detail in error.errors():
+                own = detail.get("ctx", {}).get("error")
+                if isinstance(own, ConfigurationError):
+                    raise own from None
+                if detail["type"] == "extra_forbidden":
+                    refuse_unknown(str(detail["loc"][0]), known=type(self).model_fields)
+                if detail["type"] == "missing":
+                    self._refuse_missing(str(detail["loc"][0]))
+            raise
+
+    @classmethod
+    def _refuse_missing(cls, name: str) -> None:
+        """Say what to pass for a field that is missing; pydantic's own error follows if this raises none."""
 
     @model_validator(mode="after")
     def _check_together(self) -> Settings:
         if self.answerability == "text" and not self.doubt_below is self.stop_below is None:
             msg = "doubt_below and stop_below need the model's numbers: set answerability='graded' or 'structured'"
             raise ConfigurationError(msg)
-        if isinstance(self.doubt_below, tuple) and len(self.doubt_below) > 1 + self.rungs:
+        if isinstance(self.doubt_below, tuple) and len(self.doubt_below) > 1 + rungs_of(self.sections):
             msg = (
                 f"doubt_below={self.doubt_below} has more bounds than there are steps: one for the draft, and one for "
                 f"each reading of sections; set sections='auto' or sections=4_000, or pass one number"
             )
             raise ConfigurationError(msg)
         if isinstance(self.start, str):
-            self.ladder(start_of(self.start))
+            self._check_first(start_of(self.start))
         return self
 
-    @property
-    def bounds(self) -> Bounds | None:
-        """The bounds of the numbers that the first steps are asked for; None if they are not asked for numbers."""
-        doubt, stop = self.doubt_below, self.stop_below
-        if self.answerability == "text" or (self.answerability == "structured" and doubt is stop is None):
-            return None
-        draft, *sections = _each(DOUBT_BELOW if doubt is None else doubt)
-        stop, sections_stop = _each(STOP_BELOW if stop is None else stop)
-        return Bounds(draft, stop, tuple(sections), sections_stop)
-
-    @cached_property
-    def words(self) -> dict[str, str]:
-        """The variables of prompts that no input changes."""
-        own = {} if self.instructions is None else {"instructions": self.instructions}
-        return {"refusal": self.refusal, **own}
-
-    def ladder(self, start: Start) -> tuple[Route, ...]:
-        """Return the steps of a question, the cheapest first.
+    def _check_first(self, start: Start) -> None:
+        """Check that the first step of a question may be taken.
 
         Raises:
-            ConfigurationError: The question starts with documents, which it may not read, or with sections, and
-                there are none.
+            ConfigurationError: It reads documents, of which none may be read, or sections, and there are none.
         """
-        if start == "sections" and not self.rungs:
+        if start == "sections" and self.sections is None:
             msg = "start='sections' reads the sections of documents: set sections='auto' or sections=4_000, too"
             raise ConfigurationError(msg)
         if start == "long_context" and self.max_documents == 0:
             msg = "start='long_context' reads documents, and max_documents=0 forbids it: leave out one of them"
             raise ConfigurationError(msg)
-        if start == "long_context":
-            return ("long_context",)
-        sections: list[Route] = ["sections"] * self.rungs
-        draft: tuple[Route, ...] = () if start == "sections" else ("rag",)
-        return (*draft, *sections) if self.max_documents == 0 else (*draft, *sections, "long_context")
-
-    @property
-    def most_compared(self) -> int | None:
-        """How many documents always reading them would read, with which `usage` compares; None for all."""
-        return MAX_DOCUMENTS if self.max_documents == 0 else self.max_documents
-
-    @property
-    def rungs(self) -> int:
-        """How many readings of sections there are."""
-        if self.sections == "auto":
-            return 2
-        return len(self.sections) if isinstance(self.sections, tuple) else int(self.sections is not None)
-
-    def section_tokens(self, rung: int, *, drafted: int) -> int:
-        """Return the most tokens of a reading of sections.
-
-        Args:
-            rung: Its number, from 0.
-            drafted: The tokens of the passages that the draft reads.
-        """
-        if self.sections == "auto":
-            return int(max(LEAST_SECTIONS, round(drafted * MORE_THAN_DRAFT)) * MORE_THAN_BEFORE**rung)
-        several: Sequence[int | None] = self.sections if isinstance(self.sections, tuple) else (self.sections,)
-        return several[rung] or 0
-
-    @cached_property
-    def as_graded(self) -> Settings:
-        """The same settings for a prompt that asks for numbers."""
-        return self.model_copy(update={"answerability": "graded"})
-
-    @cached_property
-    def as_text(self) -> Settings:
-        """The same settings for a prompt that asks for no numbers.
-
-        Raises:
-            ConfigurationError: There are bounds of the numbers.
-        """
-        if not self.doubt_below is self.stop_below is None:
-            msg = f"doubt_below and stop_below need {ASKS_FOR_NUMBERS.format('rag_prompt')}; or leave them out"
-            raise ConfigurationError(msg)
-        return self.model_copy(update={"answerability": "text", "degraded": True})
-
-    @property
-    def structured(self) -> bool:
-        """Whether the model fills in a report instead of writing text."""
-        return self.answerability == "structured"
-
-    def form_of(self, step: Route) -> Form:
-        """Return the report that the model of a step fills in, with `answerability="structured"`."""
-        return Form(graded=self.bounds is not None and step != "long_context")
-
-    def check_prices(self, name_of: Callable[[Route], PricedModel], *, shared: bool) -> None:
-        """Check that the models may have a price, if the policy needs one.
-
-        Args:
-            name_of: Returns the name by which the model of a step is priced.
-            shared: Whether one model performs all steps.
-
-        Raises:
-            ConfigurationError: A model says its name, and has no price.
-        """
-        if self.escalation is not None:
-            from selfroute.policies.policy import check_prices  # noqa: PLC0415 - most chains have no policy
-
-            def priced_as(step: Route) -> PricedModel:
-                return self.declared_model(step, shared=shared) or name_of(step)
-
-            check_prices(self.escalation, priced_as, shared=shared, sections=bool(self.sections))
-
-    def document_budget(self, window: int | None) -> int | None:
-        """Return how many tokens of documents the last step may be given after a short question; None for no limit.
-
-        Args:
-            window: The window of its model in tokens; None if the model does not report it.
-        """
-        if self.max_context_tokens is not None:
-            return self.max_context_tokens
-        return None if window is None else room_in(window)
-
-    def declared_model(self, step: Route, *, shared: bool) -> PricedModel | None:
-        """Return the model that the user declared for pricing a step; None if there is no declaration.
-
-        Args:
-            step: The step.
-            shared: Whether one model performs all steps.
-        """
-        named = self.priced_as
-        if named is None:
-            return None
-        models = {"llm": named} if isinstance(named, str) else named
-        own = models.get("long_context_llm") if step == "long_context" else None
-        name = own or (models.get("llm") if shared or step != "long_context" else None)
-        return PricedModel.parse("priced_as", name) if name else None
 
 
-def _each(bound: int | tuple[int, ...]) -> tuple[int, ...]:
-    return bound if isinstance(bound, tuple) else (bound, bound)
+DEFAULTS = Settings.model_construct()
+"""The default of each option."""
 
 
-def reach_of(k: int, reach: int | None, *, sections: Sections, name: str = "k") -> int:
-    """Return how many passages are retrieved, so that they point to more documents than the draft reads of.
+def checked(name: str, value: Any) -> Any:
+    """Check one option.
 
     Args:
-        k: The number of passages that the draft reads.
-        reach: The number of passages to retrieve; None for 20 if there are sections, else `k`.
-        sections: The option of that name.
-        name: What the framework calls `k`.
+        name: The name of the option.
+        value: The value that the user passed.
+
+    Returns:
+        The value to use.
 
     Raises:
-        ConfigurationError: `k` is no number of passages, or fewer would be retrieved than the draft reads.
+        ConfigurationError: The value is not valid.
     """
-    if isinstance(k, bool) or not hasattr(k, "__index__") or index(k) < 1:
-        msg = f"{name}={k!r}: the draft reads at least one passage, so pass a whole number from 1 on"
-        raise ConfigurationError(msg)
-    reach = checked("reach", reach)
-    if reach is not None and reach < k:
-        msg = f"reach={reach} is less than the {k} passages that the draft reads: leave it out, or pass more"
-        raise ConfigurationError(msg)
-    return reach or (max(REACH, k) if sections else k)
+    return Settings.model_fields[name].metadata[0].func(value, Option(name))
+
+
+def start_of(value: Any) -> Start:
+    """Return the first step of a question, checked.
+
+    Raises:
+        ConfigurationError: It is something else.
+    """
+    if isinstance(value, str) and value in _STARTS:
+        return value  # type: ignore[return-value]
+    msg = (
+        "start must be 'rag', 'sections', 'auto' or 'long_context', or a callable that returns one of them; it is "
+        f"{value!r}"
+    )
+    raise ConfigurationError(msg)
+
+
+def rungs_of(sections: Sections) -> int:
+    """Return how many readings of sections there are."""
+    if sections == "auto":
+        return 2
+    return len(sections) if isinstance(sections, tuple) else int(sections is not None)

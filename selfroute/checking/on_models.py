@@ -7,8 +7,8 @@ from contextlib import suppress
 from operator import is_
 from typing import TypeVar
 
-from selfroute.calls.options import MAX_DOCUMENTS
-from selfroute.calls.settings import LEAST_SECTIONS
+from selfroute.calls.plan import LEAST_SECTIONS
+from selfroute.calls.settings import MAX_DOCUMENTS
 from selfroute.checking.findings import Remark
 from selfroute.checking.trial import TriedQuestion
 from selfroute.checking.words import message_of, plural

@@ -16,7 +16,7 @@ from langchain_core.embeddings import Embeddings
 from command_parts import ANSWER, FERRY, QUESTION, Result, Run, model
 from loopback import RATE_LIMITED, LoopbackServer, Reply
 from selfroute import __version__
-from selfroute.calls.options import DEFAULTS
+from selfroute.calls.settings import DEFAULTS
 from selfroute.paper import PAPER
 from selfroute_workbench import cli
 from selfroute_workbench.command import asking
@@ -282,8 +282,8 @@ def test_cli_one_setting() -> None:
         given = {each.name: each.default for each in cli._parser().commands[name].params}
         assert {each: given[each] for each in ("paper", "sections", "max_documents")} == {
             "paper": False,
-            "sections": DEFAULTS["sections"],
-            "max_documents": DEFAULTS["max_documents"],
+            "sections": DEFAULTS.sections,
+            "max_documents": DEFAULTS.max_documents,
         }
     assert Options().chain == {}
     assert Options(paper=True).chain == PAPER

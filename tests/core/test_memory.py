@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import logging
 import pickle
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,54 +12,48 @@ import pytest
 from langchain_parts import a_chain
 from llamaindex_parts import an_engine
 from selfroute.calls.memory import Memory
-from selfroute.calls.settings import SETTINGS, Settings
+from selfroute.calls.settings import DEFAULTS
 from selfroute.usage.prices import PricedModel
 
-DEFAULTS = Settings()
+
+def options(**given: Any) -> dict[str, Any]:
+    return vars(DEFAULTS) | {"answerability": "text"} | given
 
 
-def values(**options: Any) -> tuple[Any, ...]:
-    return tuple(options.get(name, getattr(DEFAULTS, name)) for name in SETTINGS)
-
-
-class Interrupted(tuple[Any, ...]):
-    """Values; while they are compared, another thread asks for settings of its own."""
-
-    __slots__ = ()
-
-    def __iter__(self) -> Iterator[Any]:
-        at, MEMORY.at = MEMORY.at, None  # the other thread meets these values, too
-        for number, value in enumerate(super().__iter__()):
-            if number == at:
-                assert MEMORY.settings(values(refusal="of another thread")).refusal == "of another thread"
-            yield value
-        MEMORY.at = at
+def yes() -> bool:
+    return True
 
 
 class Shared(Memory):
-    """A memory of two threads, and where in the first one's values the second one comes between."""
+    """A memory in which another thread asks for its own settings as soon as those of this one were looked at."""
 
-    at: int | None = None
+    @property
+    def _latest(self) -> Any:
+        found, self.found = self.found, self.others
+        return found
 
-
-MEMORY = Shared()
-
-
-@pytest.mark.parametrize("at", [0, 5, len(SETTINGS) - 1])
-def test_memory_settings_beside_another_thread(at: int) -> None:
-    mine = Interrupted(values(refusal="mine"))
-    MEMORY.at = None
-    assert MEMORY.settings(mine).refusal == "mine"
-    MEMORY.at = at
-    for _ in range(3):
-        assert MEMORY.settings(mine).refusal == "mine"
+    @_latest.setter
+    def _latest(self, found: Any) -> None:
+        self.found = found
 
 
-def test_memory_settings_are_checked_once() -> None:
+def test_memory_plan_beside_another_thread() -> None:
+    memory = Shared.__new__(Shared)
+    memory.others = None
+    memory.__init__()  # type: ignore[misc]
+    mine = options(refusal="mine")
+    for others in (options(refusal="of another thread"), mine):
+        memory.plan(others, yes)
+        memory.others = memory.found
+        for _ in range(3):
+            assert memory.plan(mine, yes).refusal == "mine"
+
+
+def test_memory_plans_are_checked_once() -> None:
     memory = Memory()
-    first = memory.settings(values(refusal="none", max_context_tokens=7_000))
-    assert memory.settings(values(refusal="none", max_context_tokens=7_000)) is first
-    assert memory.settings(values(refusal="none")) is not first
+    first = memory.plan(options(refusal="none", max_context_tokens=7_000), yes)
+    assert memory.plan(options(refusal="none", max_context_tokens=7_000), yes) is first
+    assert memory.plan(options(refusal="none"), yes) is not first
 
 
 def test_memory_is_shared_by_copies() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from inspect import Parameter, signature
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 import pytest
@@ -15,8 +15,8 @@ from langchain_selfroute import SelfRouteChain
 from llamaindex_parts import an_engine
 from llamaindex_selfroute import SelfRouteSynthesizer
 from selfroute import PAPER
-from selfroute.calls.options import Options, RoutingOptions
-from selfroute.calls.settings import Bounds, Settings
+from selfroute.calls.plan import Bounds, Plan
+from selfroute.calls.settings import Options, Settings
 from selfroute.errors import ConfigurationError
 from selfroute.policies import Never
 
@@ -77,36 +77,36 @@ def test_settings_refuse_by_name(name: str, value: Any) -> None:
         ({"start": "long_context", "max_documents": 0}, "leave out one of them"),
     ],
 )
-@pytest.mark.parametrize("build", [Settings, a_chain, an_engine])
+@pytest.mark.parametrize("build", [Settings, Plan, a_chain, an_engine])
 def test_settings_say_what_to_pass(build: Callable[..., Any], options: dict[str, Any], what_to_do: str) -> None:
     with pytest.raises(ConfigurationError, match=re.escape(what_to_do)):
         build(**options)
 
 
 def test_settings_take_numbers_of_numpy() -> None:
-    settings = Settings(sections=[np.int64(4_000), 16_000], max_documents=np.int64(0), draft_passages=np.int8(3))  # type: ignore[arg-type]
+    settings = Plan(sections=[np.int64(4_000), 16_000], max_documents=np.int64(0), draft_passages=np.int8(3))  # type: ignore[arg-type]
     assert (settings.sections, settings.max_documents, settings.draft_passages) == ((4_000, 16_000), 0, 3)
-    graded = Settings(answerability="graded", sections=4_000, doubt_below=[70, 60])  # type: ignore[arg-type]
+    graded = Plan(answerability="graded", sections=4_000, doubt_below=[70, 60])  # type: ignore[arg-type]
     assert (graded.doubt_below, graded.bounds) == ((70, 60), Bounds(70, 20, (60,), 50))
 
 
 def test_settings_ladder() -> None:
-    assert Settings().ladder("rag") == ("rag", "sections", "sections", "long_context")
-    assert Settings(**PAPER).ladder("rag") == ("rag", "long_context")
-    assert Settings(sections=4_000).ladder("auto") == ("rag", "sections", "long_context")
-    assert Settings(sections=(400, 800), max_documents=0).ladder("rag") == ("rag", "sections", "sections")
-    assert Settings(sections=None, max_documents=0).ladder("rag") == ("rag",)
-    assert Settings(sections=4_000).ladder("long_context") == ("long_context",)
-    assert Settings(sections=(400, 800)).ladder("sections") == ("sections", "sections", "long_context")
-    assert Settings(sections=4_000, max_documents=0).ladder("sections") == ("sections",)
+    assert Plan().ladder("rag") == ("rag", "sections", "sections", "long_context")
+    assert Plan(**PAPER).ladder("rag") == ("rag", "long_context")
+    assert Plan(sections=4_000).ladder("auto") == ("rag", "sections", "long_context")
+    assert Plan(sections=(400, 800), max_documents=0).ladder("rag") == ("rag", "sections", "sections")
+    assert Plan(sections=None, max_documents=0).ladder("rag") == ("rag",)
+    assert Plan(sections=4_000).ladder("long_context") == ("long_context",)
+    assert Plan(sections=(400, 800)).ladder("sections") == ("sections", "sections", "long_context")
+    assert Plan(sections=4_000, max_documents=0).ladder("sections") == ("sections",)
 
 
 def test_settings_section_tokens() -> None:
-    settings = Settings()
+    settings = Plan()
     assert [settings.section_tokens(rung, drafted=1_350) for rung in (0, 1)] == [4_000, 16_000]
     assert [settings.section_tokens(rung, drafted=5_000) for rung in (0, 1)] == [13_000, 52_000]
-    assert Settings(sections=500).section_tokens(0, drafted=5_000) == 500
-    assert Settings(sections=(500, 600)).section_tokens(1, drafted=5_000) == 600
+    assert Plan(sections=500).section_tokens(0, drafted=5_000) == 500
+    assert Plan(sections=(500, 600)).section_tokens(1, drafted=5_000) == 600
 
 
 DECLARED: dict[str, tuple[Any, bool, tuple[str | None, str | None]]] = {  # the option, one model, draft and last step
@@ -123,7 +123,7 @@ DECLARED: dict[str, tuple[Any, bool, tuple[str | None, str | None]]] = {  # the 
 @pytest.mark.parametrize("name", DECLARED)
 def test_settings_declared_model(name: str) -> None:
     value, shared, expected = DECLARED[name]
-    settings = Settings(priced_as=value)
+    settings = Plan(priced_as=value)
     found = [settings.declared_model(step, shared=shared) for step in ("rag", "sections", "long_context")]
     assert tuple(model and model.name for model in found) == (expected[0], *expected)
 
@@ -131,12 +131,12 @@ def test_settings_declared_model(name: str) -> None:
 @pytest.mark.parametrize("bound", ["doubt_below", "stop_below"])
 def test_settings_bounds_need_numbers(bound: str) -> None:
     with pytest.raises(ConfigurationError, match="answerability='graded' or 'structured'"):
-        Settings(**{bound: 50}, answerability="text")
+        Plan(**{bound: 50}, answerability="text")
     with pytest.raises(ConfigurationError, match=r"selfroute\.prompts\.GRADED shows how"):
-        assert Settings(**{bound: 50}).as_text
+        assert Plan(**{bound: 50}).as_text
     for answerability in (None, "graded", "structured"):
-        assert Settings(answerability=answerability, **{bound: 0}).bounds
-        assert Settings(answerability=answerability, **{bound: 100}).bounds
+        assert Plan(answerability=answerability, **{bound: 0}).bounds
+        assert Plan(answerability=answerability, **{bound: 100}).bounds
 
 
 BOUNDS: list[tuple[dict[str, Any], Bounds | None]] = [
@@ -153,18 +153,18 @@ BOUNDS: list[tuple[dict[str, Any], Bounds | None]] = [
 
 @pytest.mark.parametrize(("options", "bounds"), BOUNDS)
 def test_settings_bounds(options: dict[str, Any], bounds: Bounds | None) -> None:
-    assert Settings(**options).bounds == bounds
+    assert Plan(**options).bounds == bounds
 
 
 def test_settings_document_budget() -> None:
-    assert Settings(max_context_tokens=70).document_budget(100_000) == 70
-    assert Settings().document_budget(None) is None
-    assert Settings().document_budget(100_000) == 89_000
+    assert Plan(max_context_tokens=70).document_budget(100_000) == 70
+    assert Plan().document_budget(None) is None
+    assert Plan().document_budget(100_000) == 89_000
 
 
 def test_priced_as_is_copied() -> None:
     given = {"llm": "openai:gpt-4o-mini"}
-    settings = Settings(priced_as=given)
+    settings = Plan(priced_as=given)
     given["llm"] = "nonsense"
     model = settings.declared_model("rag", shared=True)
     assert model
@@ -175,10 +175,10 @@ def test_options_are_described_wherever_they_are_taken() -> None:
     chain, engine = signature(SelfRouteChain).parameters, signature(SelfRouteSynthesizer).parameters
     assert [*chain][:3] == ["retriever", "llm", "documents"]
     assert chain["retriever"].default is chain["llm"].default is Parameter.empty
-    for name, field in RoutingOptions.model_fields.items():
+    for name, field in Settings.model_fields.items():
         assert field.description
         assert (chain[name].default, engine[name].default) == (field.default, field.default)
         assert SelfRouteChain.model_fields[name].description == field.description
         for doc in (SelfRouteChain.__doc__, SelfRouteSynthesizer.__init__.__doc__):
             assert f"\n    {name}: {field.description[:40]}" in str(doc)
-    assert Options.__annotations__.keys() == RoutingOptions.model_fields.keys()
+    assert get_type_hints(Options) == {name: field.annotation for name, field in Settings.model_fields.items()}

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from lanes import examples
 from look_parts import graded
-from selfroute.calls.settings import DOUBT_BELOW, STOP_BELOW
+from selfroute.calls.plan import DOUBT_BELOW, STOP_BELOW
 from selfroute_workbench.evaluation.looks import STRATEGIES, TRIED, Look
 from selfroute_workbench.evaluation.replay import Rule
 

@@ -54,7 +54,7 @@ def test_a_prompt_that_is_changed_in_place_is_that_of_one_chain(field: str) -> N
     mine.messages[0].optional = False
     mine.messages.append(HumanMessage("More."))
     assert (prompt.messages, getattr(a_chain(), field).messages) == (kept, kept)
-    assert (changed.has_default_rag_prompt, a_chain().has_default_rag_prompt) == (field != "rag_prompt", True)
+    assert (changed._has_default_rag_prompt, a_chain()._has_default_rag_prompt) == (field != "rag_prompt", True)
 
 
 PROMPTS = {

@@ -9,7 +9,7 @@ from typing import Any
 
 from look_parts import a_question
 from look_parts import graded as a_look
-from selfroute.calls.settings import DOUBT_BELOW, STOP_BELOW
+from selfroute.calls.plan import DOUBT_BELOW, STOP_BELOW
 from selfroute.paper import PAPER
 from selfroute_workbench.evaluation.looks import TRIED, Look, Strategy
 from selfroute_workbench.evaluation.replay import Rule

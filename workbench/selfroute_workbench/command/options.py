@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from selfroute.calls.options import DEFAULTS, checked
+from selfroute.calls.settings import DEFAULTS, checked
 from selfroute.paper import PAPER
 from selfroute.prompts import CHECK_QUESTION
 
@@ -105,13 +105,13 @@ class Options:
             "Read the sections that matter before whole documents: at most so many tokens; then more, such as "
             "4000,16000. `auto` follows the passages, `none` reads none",
         ),
-    ] = DEFAULTS["sections"]
+    ] = DEFAULTS.sections
     max_documents: Annotated[
         Any,
         _numbers(
             "--max-documents", "N", "Read at most N whole documents, the best ones; 0 for none, `none` for no limit"
         ),
-    ] = DEFAULTS["max_documents"]
+    ] = DEFAULTS.max_documents
     limit: Annotated[int | None, typer.Option(min=1, help="Ask at most N questions of each file, spread evenly")] = None
     judge: Annotated[
         str | None,
@@ -162,4 +162,4 @@ class Options:
 
     @property
     def _reading(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in READING if getattr(self, name) != DEFAULTS[name]}
+        return {name: getattr(self, name) for name in READING if getattr(self, name) != getattr(DEFAULTS, name)}

@@ -10,8 +10,8 @@ from typing import Any, cast
 from langchain_core.documents import Document
 
 from langchain_selfroute import SelfRouteChain, SelfRouteLedger
-from selfroute.calls.options import DEFAULTS
-from selfroute.calls.settings import reach_of
+from selfroute.calls.plan import reach_of
+from selfroute.calls.settings import DEFAULTS
 from selfroute_workbench.command.citing import FileCitation, FilePassage, FileRead, files_read, in_files, passages_in
 from selfroute_workbench.command.library import Library
 from selfroute_workbench.command.models import Models
@@ -43,7 +43,7 @@ class Session:
         self.ledger = SelfRouteLedger()
         self._texts, self._k = library.texts, typed.k
         self.chain = SelfRouteChain(
-            retriever=library.retriever(reach_of(typed.k, None, sections=chain.get("sections", DEFAULTS["sections"]))),
+            retriever=library.retriever(reach_of(typed.k, None, sections=chain.get("sections", DEFAULTS.sections))),
             llm=models.llm,
             long_context_llm=models.long_context_llm,
             documents=library.documents,

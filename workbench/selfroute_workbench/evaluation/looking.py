@@ -13,7 +13,7 @@ from selfroute.answerability.graded import GradedGate
 from selfroute.answerability.scores import numbers_of
 from selfroute.calls.host import Host
 from selfroute.calls.memory import Memory
-from selfroute.calls.options import DEFAULTS
+from selfroute.calls.settings import DEFAULTS
 from selfroute.effects import Answer, Route
 from selfroute.paper import PAPER
 from selfroute.usage.counts import FREE, Cost, StepUsage
@@ -84,7 +84,7 @@ class Pipeline(ABC):
             "long_context": {"start": "long_context"},
             TRIED: {
                 "answerability": "structured" if settings.structured else "graded",
-                "sections": settings.sections or DEFAULTS["sections"],
+                "sections": settings.sections or DEFAULTS.sections,
                 "max_documents": settings.most_compared,
                 "doubt_below": MOST_DOUBT,
                 "stop_below": 0,
@@ -95,7 +95,7 @@ class Pipeline(ABC):
     def told(self, row: Strategy) -> dict[str, Any]:
         """Return what steers a strategy, as plain JSON: where it is not the default, and without tried bounds."""
         options = {name: getattr(self.settings, name) for name in _STEERS} | self.options(row)
-        usual = {name: DEFAULTS.get(name) for name in options} | {"answerability": "graded"}
+        usual = {name: getattr(DEFAULTS, name, None) for name in options} | {"answerability": "graded"}
         if row == "rag_20":
             options["reach"] = WIDE
         if row == TRIED:

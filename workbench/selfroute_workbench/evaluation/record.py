@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from selfroute.calls.options import checked
-from selfroute.calls.settings import DOUBT_BELOW, STOP_BELOW
+from selfroute.calls.plan import DOUBT_BELOW, STOP_BELOW
+from selfroute.calls.settings import checked
 from selfroute.errors import ConfigurationError
 from selfroute_workbench.evaluation.looks import (
     MOST_DOUBT,

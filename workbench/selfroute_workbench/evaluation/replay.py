@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from selfroute.answerability import Verdict
 from selfroute.calls.drivers import advance
-from selfroute.calls.settings import DOUBT_BELOW, STOP_BELOW
+from selfroute.calls.plan import DOUBT_BELOW, STOP_BELOW
 from selfroute.effects import Answer, Decide, Decided, Generate, Judged, ReadDocuments, Retrieve, Route
 from selfroute.flow import self_route
 from selfroute_workbench.evaluation.looks import TRIED, Look, Strategy

@@ -11,7 +11,7 @@ from math import isnan
 
 import numpy as np
 
-from selfroute.calls.settings import DOUBT_BELOW, STOP_BELOW
+from selfroute.calls.plan import DOUBT_BELOW, STOP_BELOW
 from selfroute.errors import ConfigurationError
 from selfroute_workbench.evaluation.judging import answers_of, decline_is_right
 from selfroute_workbench.evaluation.looks import MOST_DOUBT, STRATEGIES, TRIED, Look, Measure, Strategy, by_question

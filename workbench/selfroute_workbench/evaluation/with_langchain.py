@@ -76,12 +76,12 @@ class ChainPipeline(Pipeline):
     def __init__(self, chain: Runnable[Any, Any], kept: Replies, *, name: str | None = None) -> None:
         """Take a chain, or bindings around one, which are not changed; `name` is as in `evaluate`."""
         self._bound, self._chain = chain, _inside(chain)
-        has_own_prompt = not self._chain.has_default_rag_prompt
+        has_own_prompt = not self._chain._has_default_rag_prompt  # noqa: SLF001
         super().__init__(self._chain._parts(), kept, name=name, has_own_prompt=has_own_prompt)  # noqa: SLF001
 
     def ask(self, options: Mapping[str, Any], given: Any, wrap: Wrap) -> Answer:
         """Answer a question with other options, through a wrapped host."""
-        changes = {**options, "memory": self._trial_memory()}
+        changes = {**options, "_memory": self._trial_memory()}
         chain = self._chain.model_copy(update=changes)
 
         def perform(given: Any, config: RunnableConfig, **kwargs: Any) -> tuple[Answer, dict[str, Any]]:

@@ -16,6 +16,7 @@ from llama_index.core.schema import QueryBundle
 from llamaindex_selfroute import SelfRouteQueryEngine, SelfRouteSynthesizer, internals, models
 from llamaindex_selfroute.host import LlamaIndexHost, SynthesizerParts
 from llamaindex_selfroute.models import name_of
+from llamaindex_selfroute.synthesizer import limited
 from llamaindex_selfroute.tally import ResponseTally
 from selfroute.calls.call import Call
 from selfroute.calls.drivers import run
@@ -61,8 +62,8 @@ class EnginePipeline(Pipeline):
     def __init__(self, engine: RetrieverQueryEngine, kept: Replies, *, name: str | None = None) -> None:
         """Take an engine, which is not changed; `name` is as in `evaluate`."""
         self._engine, self._synthesizer = engine, _synthesizer(engine)
-        parts = self._parts(self._synthesizer)
-        super().__init__(parts, kept, name=name, has_own_prompt=not self._synthesizer.has_default_rag_prompt)
+        has_own_prompt = not self._synthesizer._has_default_rag_prompt  # noqa: SLF001
+        super().__init__(self._parts(self._synthesizer), kept, name=name, has_own_prompt=has_own_prompt)
 
     def ask(self, options: Mapping[str, Any], given: Any, wrap: Wrap) -> Answer:
         """Answer a question with other options, through a wrapped host."""
@@ -97,4 +98,4 @@ class EnginePipeline(Pipeline):
             type(engine), SelfRouteQueryEngine
         )
         retriever = internals.fixed(engine.retriever) if own else None
-        return synthesizer._parts(synthesizer.limited(retriever, engine._node_postprocessors))  # noqa: SLF001
+        return synthesizer._parts(limited(synthesizer.documents, retriever, engine._node_postprocessors))  # noqa: SLF001
