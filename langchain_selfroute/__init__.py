@@ -6,6 +6,7 @@ except ModuleNotFoundError as error:
     msg = 'langchain_selfroute needs langchain-core: pip install "selfroute[langchain]"'
     raise ImportError(msg) from error
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from langchain_selfroute.chain import SelfRouteChain
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from langchain_selfroute.middleware import SelfRouteMiddleware as SelfRouteMiddleware
 
 __all__ = ["SelfRouteChain", "SelfRouteInput", "SelfRouteLedger", "SelfRouteOutput", "StoredDocuments"]
+if TYPE_CHECKING or find_spec("langchain"):
+    __all__ += ["SelfRouteMiddleware"]
 
 
 def __getattr__(name: str) -> Any:
@@ -30,3 +33,7 @@ def __getattr__(name: str) -> Any:
         msg = "SelfRouteMiddleware needs LangChain's agents: pip install 'langchain>=1'"
         raise ImportError(msg) from error
     return SelfRouteMiddleware
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -40,7 +40,7 @@ _NO_CONFIG = (
 
 
 class SelfRouteMiddleware(AgentMiddleware[SelfRouteState, Any, Any]):
-    """Answer a user's question from the passages; read sections and whole documents only if the model declines.
+    r"""Answer a user's question from the passages; read sections and whole documents only if the model declines.
 
     The model call that follows a user's message is given the retrieved passages. If its reply declines, or is in doubt,
     it is asked again with sections and then with documents, as `SelfRouteChain` does. A reply that calls tools passes
@@ -52,10 +52,19 @@ class SelfRouteMiddleware(AgentMiddleware[SelfRouteState, Any, Any]):
     Example:
         ```python
         from langchain.agents import create_agent
+        from langchain_core.embeddings import DeterministicFakeEmbedding
+        from langchain_core.language_models import FakeListChatModel
+        from langchain_core.vectorstores import InMemoryVectorStore
         from langchain_selfroute import SelfRouteMiddleware
 
-        reading = SelfRouteMiddleware.from_vectorstore(vectorstore)
-        agent = create_agent("openai:gpt-5-mini", tools=[...], middleware=[reading])
+        chunks = ["Tea was served at nine. ", "Ms Okafor chaired the meeting."]
+        about = [{"source": "minutes", "chunk_index": number} for number in range(2)]
+        store = InMemoryVectorStore.from_texts(chunks, DeterministicFakeEmbedding(size=8), about)
+        llm = FakeListChatModel(responses=["90 0\nunanswerable", "Ms Okafor"])
+        reading = SelfRouteMiddleware.from_vectorstore(store, k=1)
+        agent = create_agent(llm, middleware=[reading])
+        state = agent.invoke({"messages": [("user", "Who chaired the meeting?")]})
+        assert (state["messages"][-1].content, state["selfroute"]["route"]) == ("Ms Okafor", "long_context")
         ```
     """
 

@@ -23,6 +23,7 @@ __all__ = [
     "SelfRouteQueryEngine",
     "SelfRouteQueryEvent",
     "SelfRouteSynthesizer",
+    "SelfRouteWorkflow",
     "StoredDocuments",
     "citation_nodes",
 ]
@@ -36,3 +37,7 @@ def __getattr__(name: str) -> Any:
     from llamaindex_selfroute.workflow import SelfRouteWorkflow  # noqa: PLC0415 - few need it
 
     return SelfRouteWorkflow
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

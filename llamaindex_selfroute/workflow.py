@@ -60,11 +60,25 @@ class SelfRouteWorkflow(Workflow):
 
     Example:
         ```python
-        workflow = SelfRouteWorkflow(SelfRouteQueryEngine.from_index(index, llm=llm))
-        handler = workflow.run(question="Who chaired the meeting in April?")
-        async for event in handler.stream_events():
-            print(event)
-        print(await handler)
+        import asyncio
+        from llama_index.core import Document, MockEmbedding, VectorStoreIndex
+        from llama_index.core.llms import MockLLM
+        from llamaindex_selfroute import SelfRouteQueryEngine, SelfRouteWorkflow
+
+        minutes = Document(text="Ms Okafor chaired the meeting. ...")
+        index = VectorStoreIndex.from_documents([minutes], embed_model=MockEmbedding(embed_dim=8))
+        workflow = SelfRouteWorkflow(SelfRouteQueryEngine.from_index(index, llm=MockLLM(max_tokens=3)))
+
+
+        async def ask(question):
+            handler = workflow.run(question=question)
+            async for event in handler.stream_events():
+                print(event)
+            return await handler
+
+
+        response = asyncio.run(ask("Who chaired the meeting?"))
+        assert response.metadata["route"] == "rag"
         ```
     """
 

@@ -3,6 +3,7 @@
 The core of `langchain_selfroute` and `llamaindex_selfroute`: it decides, loops and counts, and knows no framework.
 """
 
+import sys
 from typing import NoReturn
 
 from selfroute.answerability import Gate, Verdict, declines
@@ -42,8 +43,10 @@ _ELSEWHERE = {
 
 
 def __getattr__(name: str) -> NoReturn:
-    if name in _ELSEWHERE:
-        msg = f"{name} is in another package: from {_ELSEWHERE[name]} import {name}"
-        raise ImportError(msg)
-    msg = f"module {__name__!r} has no attribute {name!r}"
+    if name not in _ELSEWHERE:
+        msg = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(msg)
+    msg = f"{name} is in another package: from {_ELSEWHERE[name]} import {name}"
+    if sys._getframe(1).f_globals.get("__name__") == "importlib._bootstrap":  # noqa: SLF001
+        raise ImportError(msg)  # in `from selfroute import`, which would replace the words of an AttributeError
     raise AttributeError(msg)

@@ -11,7 +11,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from selfroute.answerability import NO_PASSAGES, STARTED
+from selfroute.answerability.ending import NO_PASSAGES, STARTED
 from selfroute.effects import (
     NOTHING_MORE,
     Answer,

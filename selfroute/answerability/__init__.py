@@ -3,8 +3,8 @@
 `declines_anywhere` judges a whole reply by the wider rule that holds for the last step.
 """
 
-from selfroute.answerability.ending import ANSWERED, EMPTY, NO_PASSAGES, STARTED, Signal, Verdict
+from selfroute.answerability.ending import Signal, Verdict
 from selfroute.answerability.final import declines_anywhere
 from selfroute.answerability.gate import Gate, declines
 
-__all__ = ["ANSWERED", "EMPTY", "NO_PASSAGES", "STARTED", "Gate", "Signal", "Verdict", "declines", "declines_anywhere"]
+__all__ = ["Gate", "Signal", "Verdict", "declines", "declines_anywhere"]

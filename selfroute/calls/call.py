@@ -216,7 +216,7 @@ class Call(Generic[Document]):
         """Return the answer with its citations, if `citations=True`."""
         if not self.settings.citations:
             return answer
-        from selfroute.citations import cite  # noqa: PLC0415 - most chains do not cite
+        from selfroute.citations.citing import cite  # noqa: PLC0415 - most chains do not cite
 
         if not answer.answerable:
             return answer._replace(citations=[])

@@ -12,10 +12,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from selfroute.languages.grammars import LANGUAGES, Grammar, add_language, grammar
+    from selfroute.languages.grammars import add_language
     from selfroute.languages.language import Language
 
-__all__ = ["LANGUAGES", "Grammar", "Language", "add_language", "grammar"]
+__all__ = ["Language", "add_language"]
 
 
 def __getattr__(name: str) -> Any:
@@ -25,3 +25,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(msg)
     module = "language" if name == "Language" else "grammars"
     return getattr(import_module(f"{__name__}.{module}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

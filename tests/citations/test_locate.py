@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from demo_texts import load_documents
 from lanes import examples
-from selfroute.citations import cite, locate
+from selfroute.citations import locate
+from selfroute.citations.citing import cite
 from selfroute.documents.index import WORD_INDEXES
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from selfroute.answerability import ANSWERED, EMPTY, NO_PASSAGES, STARTED, Verdict
+from selfroute.answerability import Verdict
+from selfroute.answerability.ending import ANSWERED, EMPTY, NO_PASSAGES, STARTED
 from selfroute.usage import Entry, Ledger, StepUsage, Usage
 from selfroute_workbench.command.answers import show_reasons
 from selfroute_workbench.command.citing import FileRead, FileSection

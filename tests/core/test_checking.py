@@ -27,8 +27,8 @@ from llamaindex_parts import recorded as events_recorded
 from llamaindex_selfroute import SelfRouteQueryEngine
 from selfroute.checking import Finding, Findings
 from selfroute.languages.grammars import grammar
+from selfroute.languages.tokens import count_tokens
 from selfroute.policies import Budget
-from selfroute.usage import count_tokens
 
 SUBJECTS = ["source", "wall", "document", "window", "prices", "prompt"]
 SECRET = "sk-" + "abcdefghijklmnopqrstuvwx"

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 import selfroute
 from lanes import examples
-from selfroute.answerability import ANSWERED, NO_PASSAGES, STARTED, Verdict
+from selfroute.answerability import Verdict
+from selfroute.answerability.ending import ANSWERED, NO_PASSAGES, STARTED
 from selfroute.calls.drivers import advance
 from selfroute.effects import (
     NOTHING_MORE,

@@ -33,7 +33,7 @@ from replies import languages_put_back
 from scenarios import DOCUMENT_TEXTS, PASSAGE_TEXTS, QUESTION, SCENARIOS, WHOLE, Scenario
 from selfroute.calls.settings import Settings
 from selfroute.effects import Decided
-from selfroute.usage import count_tokens
+from selfroute.languages.tokens import count_tokens
 from selfroute_workbench.cli import app
 from selfroute_workbench.demo.corpus import question_of
 from selfroute_workbench.demo.vectors import demo_store

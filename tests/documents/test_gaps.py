@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from langchain_text_splitters import CharacterTextSplitter, RecursiveCharacterTextSplitter, TextSplitter
 
 from lanes import examples
-from selfroute.documents import Chunk, chunks_of, rebuild
+from selfroute.documents import Chunk, rebuild
+from selfroute.documents.chunks import chunks_of
 
 WORDS = list("abcdefghijklmnop")
 BLANKS: dict[str, Callable[[Random], str]] = {

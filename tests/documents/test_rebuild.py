@@ -13,9 +13,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from golden import GOLDEN, golden, text_of
-from selfroute.documents import Chunk, RebuiltDocument, chunks_of, offset, original_label, rebuild
-from selfroute.documents.chunks import Title, headings_of
+from selfroute.documents import Chunk, RebuiltDocument, rebuild
+from selfroute.documents.chunks import Title, chunks_of, headings_of, offset
 from selfroute.documents.found import rebuild_found
+from selfroute.documents.label import original_label
 from selfroute.documents.offsets import repeats_itself
 from selfroute.documents.ordering import UnknownOrderError, deduplicate, sort_by_place, split_by_page
 

@@ -36,7 +36,8 @@ from llama_index.core.schema import BaseNode
 
 from lanes import examples
 from llamaindex_selfroute.stored.links import Link, put_together
-from selfroute.documents import RebuiltDocument, chunks_of, rebuild
+from selfroute.documents import RebuiltDocument, rebuild
+from selfroute.documents.chunks import chunks_of
 
 EXAMPLES = 40  # of each splitter; two thousand find no more
 Split = Callable[..., tuple[RebuiltDocument, list[str]]]

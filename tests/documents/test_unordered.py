@@ -15,7 +15,8 @@ from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from lanes import examples
 from llamaindex_selfroute.stored.links import Link, put_together
-from selfroute.documents import chunks_of, rebuild
+from selfroute.documents import rebuild
+from selfroute.documents.chunks import chunks_of
 from selfroute.documents.ordering import UnknownOrderError
 from selfroute.errors import ConfigurationError
 

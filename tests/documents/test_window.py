@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from golden import GOLDEN, golden
 from selfroute.documents.window import fit, fit_documents, fit_passages, prompt_limit, room_in, room_of, trim
-from selfroute.usage import count_tokens
+from selfroute.languages.tokens import count_tokens
 
 COUNTERS = {
     "characters": len,

@@ -28,7 +28,8 @@ from both_parts import (
 )
 from scenarios import DOCUMENT_TEXTS, FINAL, PASSAGE_TEXTS, QUESTION
 from selfroute.errors import InputError
-from selfroute.usage import FREE, Usage
+from selfroute.usage import Usage
+from selfroute.usage.counts import FREE
 from steering import BY_NAME
 
 NEITHER = {

@@ -17,7 +17,7 @@ from both_parts import EVERYWHERE, LANGCHAIN, LLAMAINDEX, Outcome, Pipeline, Tex
 from llamaindex_selfroute import citation_nodes
 from scenarios import QUESTION, WHOLE, Pieces
 from selfroute.answerability import declines_anywhere
-from selfroute.citations import cite
+from selfroute.citations.citing import cite
 from selfroute.policies import Never
 from steering import RUNG, UNANSWERABLE, long_text
 from structured_parts import Calling, Reporting
@@ -164,7 +164,7 @@ async def test_citations_are_found_beside_the_event_loop(where: str, monkeypatch
 
         monkeypatch.setattr(place, spying)
 
-    spy_on("selfroute.citations.cite", cite)
+    spy_on("selfroute.citations.citing.cite", cite)
     spy_on("selfroute.effects.declines_anywhere", declines_anywhere)
     for document, reply, beside in (
         ("", "", [False, False]),

@@ -27,7 +27,7 @@ from hosts_documents import (
 )
 from langchain_stores import text_of
 from selfroute.errors import ConfigurationError
-from selfroute.usage import count_tokens
+from selfroute.languages.tokens import count_tokens
 
 LONG = "\n\n".join(f"Paragraph {number} is about the number {number}. " + "It rained. " * 20 for number in range(90))
 both_hosts = pytest.mark.parametrize("kind", ["langchain memory", "llamaindex memory"])

@@ -10,8 +10,8 @@ import pytest
 import one_store
 from both_parts import Outcome, Pipeline, Text, everywhere, far_apart, pipeline, seen, store_of, stored
 from scenarios import FINAL, FOUND
+from selfroute.languages.tokens import count_tokens
 from selfroute.policies import Case
-from selfroute.usage import count_tokens
 from steering import LIN, LOOKED, UNANSWERABLE, long_text
 
 DEFAULTS: dict[str, Any] = {"answerability": None, "sections": "auto"}

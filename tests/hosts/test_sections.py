@@ -30,9 +30,9 @@ from llamaindex_selfroute import SelfRouteQueryEngine
 from llamaindex_stores_parts import only
 from selfroute.documents.index import WORD_INDEXES
 from selfroute.errors import ConfigurationError
+from selfroute.languages.tokens import count_tokens
 from selfroute.policies import Budget, Case, Ruling
 from selfroute.policies.policy import Policy, Spent
-from selfroute.usage import count_tokens
 from steering import GRADED, LARGER, LEFT_OUT, LONG_TEXTS, LOOKED, RUNG, SAID, UNANSWERABLE, VOTE, long_text
 
 CHUNK = 300

@@ -19,7 +19,7 @@ from hosts_parts import QUESTION, STREAMS, wheres
 from scenarios import FINAL, FOUND, WHOLE
 from selfroute.documents.label import Label
 from selfroute.flow import MOST_RETRIES
-from selfroute.usage import count_tokens
+from selfroute.languages.tokens import count_tokens
 
 everywhere = wheres()
 PASSAGE = "Ms Okafor took the chair at nine."

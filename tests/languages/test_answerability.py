@@ -24,10 +24,12 @@ from replies import (
     by_language,
     languages_put_back,
 )
-from selfroute.answerability import ANSWERED, EMPTY, NO_PASSAGES, Gate, Verdict, declines, declines_anywhere
+from selfroute.answerability import Gate, Verdict, declines, declines_anywhere
+from selfroute.answerability.ending import ANSWERED, EMPTY, NO_PASSAGES
 from selfroute.answerability.spoken import said_in
 from selfroute.errors import ConfigurationError
-from selfroute.languages import LANGUAGES, Language, add_language, grammar
+from selfroute.languages import Language, add_language
+from selfroute.languages.grammars import LANGUAGES, grammar
 
 
 def stream(text: str, refusal: str = "unanswerable") -> tuple[int, Gate]:

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from lanes import examples
 from scenarios import cut
-from selfroute.answerability import ANSWERED, EMPTY, Verdict
+from selfroute.answerability import Verdict
+from selfroute.answerability.ending import ANSWERED, EMPTY
 from selfroute.answerability.graded import GradedGate
 from selfroute.answerability.scores import Numbers, NumbersReader, numbers_of
 from selfroute.prompts import GRADED, SECTIONS, check_asks_for_numbers

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from selfroute.languages import LANGUAGES, Language, grammar
+from selfroute.languages import Language
+from selfroute.languages.grammars import LANGUAGES, grammar
 
 _TABLES: dict[str, dict[str, list[str]]] = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
 REFUSALS = _TABLES["refusals"]  # the word in all its dress

@@ -50,8 +50,8 @@ from llamaindex_selfroute.events import SelfRouteQueryEvent
 from loopback import LoopbackServer, Reply, Request
 from selfroute.effects import Route
 from selfroute.policies import Budget
-from selfroute.usage import FREE, NOTHING, StepUsage
-from selfroute.usage.counts import Entry, Outcome
+from selfroute.usage import StepUsage
+from selfroute.usage.counts import FREE, NOTHING, Entry, Outcome
 from selfroute.usage.ledger import Ledger
 
 Models = tuple[str, str | None]  # the clients of both steps; None: the first one's model

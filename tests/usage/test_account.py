@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from selfroute.answerability import ANSWERED, NO_PASSAGES, STARTED, Verdict
+from selfroute.answerability import Verdict
+from selfroute.answerability.ending import ANSWERED, NO_PASSAGES, STARTED
 from selfroute.effects import Answer, Decided
 from selfroute.usage import StepUsage, Usage
 from selfroute.usage.account import Account

@@ -18,7 +18,8 @@ import llamaindex_parts
 from langchain_selfroute.tally import MessageTally
 from scenarios import QUESTION
 from selfroute.documents.cache import Size
-from selfroute.usage import FREE, StepUsage, Usage
+from selfroute.usage import StepUsage, Usage
+from selfroute.usage.counts import FREE
 from selfroute.usage.prices import PricedModel, cost_of
 from selfroute.usage.tokens import LongContextEstimate, PromptSize, with_bounds
 

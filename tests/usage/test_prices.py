@@ -27,8 +27,9 @@ from langchain_selfroute import models as langchain_models
 from llamaindex_selfroute import models as llamaindex_models
 from loopback import LoopbackServer
 from selfroute.errors import ConfigurationError
-from selfroute.usage import FREE, Cost, StepUsage, Usage, prices
+from selfroute.usage import Cost, StepUsage, Usage, prices
 from selfroute.usage.addresses import account_of, address_of
+from selfroute.usage.counts import FREE
 from selfroute.usage.prices import PricedModel, cost_of
 
 pytestmark = pytest.mark.usefixtures("frozen")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from selfroute.usage import count_tokens
+from selfroute.languages.tokens import count_tokens
 from selfroute.usage.prices import PricedModel
 from selfroute.usage.tokens import Calibration, fewest_tokens, is_cut
 
