@@ -153,8 +153,8 @@ class AgentQuestion:
         if not isinstance(message, AIMessage) or not self._calls_tools:
             return message
         self._chain._memory.ungraded.note(graded=True)  # nobody expects numbers before the call of a tool  # noqa: SLF001
-        told = {name: value for name, value in message.response_metadata.items() if name.startswith("model_")}
-        return AIMessage(_CALLS_TOOLS, usage_metadata=message.usage_metadata, response_metadata=told)
+        about = {name: value for name, value in message.response_metadata.items() if name.startswith("model_")}
+        return AIMessage(_CALLS_TOOLS, usage_metadata=message.usage_metadata, response_metadata=about)
 
     def answer(self, result: Mapping[str, Any]) -> ExtendedModelResponse[Any]:
         """Return what the agent is given: the shown answer in the model's message, and what is kept in its state.

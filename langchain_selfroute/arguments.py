@@ -18,73 +18,12 @@ from langchain_core.vectorstores import VectorStore
 
 from langchain_selfroute import prompting
 from langchain_selfroute.bound import ChainMethods
-from selfroute.arguments import Wanted, check_takes
+from selfroute.arguments import Expected, check_takes
 from selfroute.documents.stored import BaseStoredDocuments
 from selfroute.errors import ConfigurationError
 
-_RETRIEVER = Wanted(
-    "a retriever or another runnable that returns Documents",
-    'pass vectorstore.as_retriever(search_kwargs={"k": 5}), or your function in a RunnableLambda',
-)
-_MODEL = Wanted(
-    "a chat model or a runnable around one",
-    'pass the model itself, such as init_chat_model("openai:gpt-4o-mini") or ChatOpenAI(model="gpt-4o-mini")',
-)
-_PROMPT = Wanted(
-    "a prompt template or another runnable that returns a prompt",
-    'pass ChatPromptTemplate.from_template("... {context} ... {input}")',
-)
-_DOCUMENT_PROMPT = Wanted("a prompt template", 'pass PromptTemplate.from_template("{source}: {page_content}")')
-_DOCUMENTS = Wanted(
-    "a list of Documents, or a runnable or callable that takes {**inputs, 'retrieved': [...]} and returns one",
-    "pass StoredDocuments(vectorstore) with the store that the retriever searches, or the Documents in a list",
-)
-_START = Wanted(
-    "'rag', 'sections', 'auto' or 'long_context', or a callable or runnable over the inputs that returns one of them",
-    "pass a function, such as lambda inputs: 'long_context'",
-)
-_STORE = Wanted(
-    "a vector store",
-    "pass the store that holds the chunks, such as Chroma or FAISS; a retriever's is retriever.vectorstore",
-)
+_ANSWERING = (BaseLanguageModel, BasePromptTemplate)
 _OTHER_PARTS = (Runnable, Embeddings, BaseStoredDocuments, BaseStore, Document, list, dict, str)
-
-
-def refuse_missing(name: str) -> None:
-    """Refuse to do without a retriever or a model.
-
-    Raises:
-        ConfigurationError: It is missing.
-    """
-    required = {"retriever": _RETRIEVER, "llm": _MODEL}
-    if name in required:
-        msg = f"{name} is missing: {required[name].how}"
-        raise ConfigurationError(msg)
-
-
-def checked(name: str, value: Any) -> Any:
-    """Return the value of a part of the chain, checked.
-
-    Raises:
-        ConfigurationError: The field does not take it.
-    """
-    if not (value is None and name in _OPTIONAL):
-        wanted, fits = _PARTS[name]
-        wanted.check(name, value, fits=fits(value))
-    if name == "documents" and not isinstance(value, list | Runnable):
-        check_takes(name, value, "inputs")
-    if name in ("rag_prompt", "long_context_prompt"):
-        prompting.check(name, value)
-    return value
-
-
-def _are_documents(value: Any) -> bool:
-    if value == []:
-        msg = "documents is empty: the last step would have nothing to read"
-        raise ConfigurationError(msg)
-    if isinstance(value, list):
-        return all(isinstance(document, Document) for document in value)
-    return _OTHER(value) if isinstance(value, Runnable) else callable(value)
 
 
 def _runnable_but(*others: type) -> Callable[[Any], bool]:
@@ -98,26 +37,83 @@ def _runnable_but(*others: type) -> Callable[[Any], bool]:
     return fits
 
 
-_ANSWERING = (BaseLanguageModel, BasePromptTemplate)
-_A_MODEL = _runnable_but(BaseRetriever, BasePromptTemplate, ChainMethods)  # the last is a chain
-_A_PROMPT = _runnable_but(BaseRetriever, BaseLanguageModel)
-_OTHER = _runnable_but(*_ANSWERING, BaseRetriever)
-_OPTIONAL = {"long_context_llm", "document_prompt"}
-_PARTS: Mapping[str, tuple[Wanted, Callable[[Any], bool]]] = {
-    "retriever": (_RETRIEVER, _runnable_but(*_ANSWERING)),
-    "llm": (_MODEL, _A_MODEL),
-    "long_context_llm": (_MODEL, _A_MODEL),
-    "documents": (_DOCUMENTS, _are_documents),
-    "rag_prompt": (_PROMPT, _A_PROMPT),
-    "long_context_prompt": (_PROMPT, _A_PROMPT),
-    "document_prompt": (_DOCUMENT_PROMPT, lambda value: isinstance(value, BasePromptTemplate)),
-    "start": (
-        _START,
-        lambda value: _OTHER(value) or not isinstance(value, Runnable),
+_is_other = _runnable_but(*_ANSWERING, BaseRetriever)
+
+
+def _are_documents(value: Any) -> bool:
+    if value == []:
+        msg = "documents is empty: the last step would have nothing to read"
+        raise ConfigurationError(msg)
+    if isinstance(value, list):
+        return all(isinstance(document, Document) for document in value)
+    return _is_other(value) if isinstance(value, Runnable) else callable(value)
+
+
+_MODEL = Expected(
+    "a chat model or a runnable around one",
+    'pass the model itself, such as init_chat_model("openai:gpt-4o-mini") or ChatOpenAI(model="gpt-4o-mini")',
+    _runnable_but(BaseRetriever, BasePromptTemplate, ChainMethods),  # the last is a chain
+)
+_PROMPT = Expected(
+    "a prompt template or another runnable that returns a prompt",
+    'pass ChatPromptTemplate.from_template("... {context} ... {input}")',
+    _runnable_but(BaseRetriever, BaseLanguageModel),
+)
+PARTS: Mapping[str, Expected] = {
+    "retriever": Expected(
+        "a retriever or another runnable that returns Documents",
+        'pass vectorstore.as_retriever(search_kwargs={"k": 5}), or your function in a RunnableLambda',
+        _runnable_but(*_ANSWERING),
+    ),
+    "llm": _MODEL,
+    "long_context_llm": _MODEL,
+    "documents": Expected(
+        "a list of Documents, or a runnable or callable that takes {**inputs, 'retrieved': [...]} and returns one",
+        "pass StoredDocuments(vectorstore) with the store that the retriever searches, or the Documents in a list",
+        _are_documents,
+    ),
+    "rag_prompt": _PROMPT,
+    "long_context_prompt": _PROMPT,
+    "document_prompt": Expected(
+        "a prompt template",
+        'pass PromptTemplate.from_template("{source}: {page_content}")',
+        lambda value: isinstance(value, BasePromptTemplate),
+    ),
+    "start": Expected(
+        "'rag', 'sections', 'auto' or 'long_context', or a callable or runnable over the inputs that returns one of "
+        "them",
+        "pass a function, such as lambda inputs: 'long_context'",
+        lambda value: _is_other(value) or not isinstance(value, Runnable),
     ),
 }
-PARTS = frozenset(_PARTS)
-"""The names of the fields that `checked` knows."""
+"""What the fields of a chain take that hold a part of LangChain."""
+
+
+def refuse_missing(name: str) -> None:
+    """Refuse to do without a retriever or a model.
+
+    Raises:
+        ConfigurationError: It is missing.
+    """
+    if name in ("retriever", "llm"):
+        msg = f"{name} is missing: {PARTS[name].how}"
+        raise ConfigurationError(msg)
+
+
+def checked(name: str, value: Any) -> Any:
+    """Return the value of a part of the chain, checked.
+
+    Raises:
+        ConfigurationError: The field does not take it.
+    """
+    if value is None and name in ("long_context_llm", "document_prompt"):
+        return None
+    PARTS[name].check(name, value)
+    if name == "documents" and not isinstance(value, list | Runnable):
+        check_takes(name, value, "inputs")
+    if name in ("rag_prompt", "long_context_prompt"):
+        prompting.check(name, value)
+    return value
 
 
 def check_store(value: Any, *, searched: bool = False) -> None:
@@ -132,4 +128,5 @@ def check_store(value: Any, *, searched: bool = False) -> None:
         raise ConfigurationError(msg)
     unknown = value is not None and not isroutine(value) and not isinstance(value, _OTHER_PARTS)
     fits = isinstance(value, VectorStore) or (unknown and (not searched or hasattr(value, "as_retriever")))
-    _STORE.check("vectorstore", value, fits=fits)
+    how = "pass the store that holds the chunks, such as Chroma or FAISS; a retriever's is retriever.vectorstore"
+    Expected("a vector store", how, lambda _: fits).check("vectorstore", value)

@@ -166,7 +166,7 @@ class SelfRouteChain(ChainMethods, Settings, RunnableSerializable[str | Mapping[
     def _check_documents(cls, value: Any) -> Any:
         return arguments.checked("documents", value)
 
-    @field_validator(*arguments.PARTS - {"documents"}, mode="before")
+    @field_validator(*(arguments.PARTS.keys() - {"documents"}), mode="before")
     @classmethod
     def _check_field(cls, value: Any, info: ValidationInfo) -> Any:
         return arguments.checked(str(info.field_name), value)

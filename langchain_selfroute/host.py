@@ -115,7 +115,7 @@ class LangChainHost(Host[Document]):
         self._fix_retriever()
 
     def _fix_retriever(self) -> None:
-        """Retrieve and read as the retriever is configured now, whatever is changed later."""
+        """Retrieve and read as the retriever is configured now, even if it is changed later."""
         source = self.parts.documents
         if isinstance(source, list):
             return

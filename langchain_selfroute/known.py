@@ -1,6 +1,6 @@
 """The parts of LangChain and its partners' packages that are trusted, by the full names of their classes.
 
-A class is on a list only if it does what the list says whatever it is configured with.
+A class is on a list only if it does what the list says under any configuration.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ FILTER_PARSERS = names_in(
 """Functions that parse a filter, and add nothing to it."""
 
 LARK = "lark.lark.Lark.parse"
-"""Parses a filter into whatever its transformer makes of it."""
+"""Parses a filter into what its transformer makes of it."""
 
 FILTER_TRANSFORMERS = frozenset({f"{_WRITTEN}.parser.QueryTransformer"})
 """Make of a filter what it says."""

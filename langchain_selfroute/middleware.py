@@ -21,16 +21,17 @@ from langchain_selfroute.agent_question import AgentQuestion, SelfRouteState, Tu
 from langchain_selfroute.chain import SelfRouteChain
 from langchain_selfroute.convert import Source
 from langchain_selfroute.small_talk import is_question
-from selfroute.arguments import Wanted, check_takes
+from selfroute.arguments import Expected, check_takes
 from selfroute.documents.access import has_words
 from selfroute.errors import ConfigurationError
 from selfroute.hangup import cancelled_once
 
 _Handler = Callable[[ModelRequest[Any]], ModelResponse[Any]]
 _AsyncHandler = Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
-_ROUTES = Wanted(
+_ROUTES = Expected(
     "a function that takes the text of a message and returns whether it is a question",
     "pass a sync one, such as lambda text: '?' in text, or leave it out",
+    lambda value: callable(value) and not iscoroutinefunction(value),
 )
 _HAS_CONFIG = sys.version_info >= (3, 11)  # LangGraph hands the config of a call to awaited nodes from then on
 _NO_CONFIG = (
@@ -106,13 +107,13 @@ class SelfRouteMiddleware(AgentMiddleware[SelfRouteState, Any, Any]):
     def _set_up(self, chain: SelfRouteChain, routes: Callable[[str], bool] | None) -> None:
         AgentMiddleware.__init__(self)
         if routes is not None:
-            _ROUTES.check("routes", routes, fits=callable(routes) and not iscoroutinefunction(routes))
+            _ROUTES.check("routes", routes)
             check_takes("routes", routes, "text")
         self._chain, self._routes = chain, routes or is_question
 
     @override
     def before_agent(self, state: SelfRouteState, runtime: Any) -> dict[str, Any]:
-        """Clear the report of the turn before, whatever answers this one."""
+        """Clear the report of the turn before."""
         return {"selfroute": None}
 
     @override

@@ -173,7 +173,7 @@ def has_fallbacks(model: Runnable[Any, Any], config: RunnableConfig | None) -> b
 class TooLongHeard(BaseCallbackHandler):
     """Keeps the last error by which a model within one call refused the prompt as too long.
 
-    `with_fallbacks` raises the error of the first model, whatever the others say.
+    `with_fallbacks` raises the error of the first model, not those of the others.
 
     Attributes:
         error: That error; None if there was none.

@@ -165,14 +165,14 @@ def tool_fields(chain: Runnable[Any, Any], source_key: str) -> dict[str, Any]:
     The artifact is the result as the chain's run records it: agents keep artifacts in their state and in their traces.
     """
 
-    def told(result: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    def shown(result: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         return brief_of(result, source_key), recorded(result)
 
     def ask(config: RunnableConfig, **inputs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        return told(chain.invoke(inputs, config))
+        return shown(chain.invoke(inputs, config))
 
     async def aask(config: RunnableConfig, **inputs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        return told(await chain.ainvoke(inputs, config))
+        return shown(await chain.ainvoke(inputs, config))
 
     return {"func": ask, "coroutine": aask, "response_format": "content_and_artifact"}
 

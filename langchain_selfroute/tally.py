@@ -106,7 +106,7 @@ def _refusal_of(message: AIMessage) -> str:
 
 
 def _with_more(counts: StepUsage, later: StepUsage) -> StepUsage:
-    """Return the counts of a stream after a later piece: one that counts the prompt says all anew."""
+    """Return the counts of a stream after a later piece: one that counts the prompt restates all."""
     if not later.input_tokens:
         return counts + later
     return replace(

@@ -1,6 +1,6 @@
 """The parts of LlamaIndex and its integrations that are trusted, by the full names of their classes.
 
-A class is on a list only if it does what the list says whatever it is configured with. All packages of LlamaIndex, and
+A class is on a list only if it does what the list says under any configuration. All packages of LlamaIndex, and
 those of many others, share the name `llama_index`, so that says nothing.
 """
 
@@ -52,7 +52,7 @@ UNFILTERED = names_in(
         "tree.tree_root_retriever": "TreeRootRetriever",
     },
 )
-"""Retrievers that search all of their index, whatever filters they are given."""
+"""Retrievers that search all of their index and ignore filters."""
 
 TRANSFORMS = names_in(
     "llama_index.core.indices.query.query_transform",

@@ -25,7 +25,6 @@ from llamaindex_selfroute.arguments import (
     check_index,
     check_postprocessors,
     check_retriever,
-    check_synthesizer,
 )
 from llamaindex_selfroute.asked import AskedEngine, asked_in, carrying
 from llamaindex_selfroute.convert import Source, bundle_of
@@ -34,7 +33,7 @@ from llamaindex_selfroute.stored.limits import takes_filters, watched
 from llamaindex_selfroute.stored.reading import StoredDocuments, documents_behind
 from llamaindex_selfroute.synthesizer import SelfRouteSynthesizer, limited
 from selfroute.agent_tools import MOST_TOKENS, check_most
-from selfroute.arguments import refuse_unknown
+from selfroute.arguments import Expected, refuse_unknown
 from selfroute.calls.plan import reach_of
 from selfroute.calls.settings import DEFAULTS
 from selfroute.copies import NamesUncopied
@@ -46,6 +45,11 @@ if TYPE_CHECKING:
 
     from selfroute.checking import Findings
 
+_SYNTHESIZER = Expected(
+    "a SelfRouteSynthesizer",
+    "pass SelfRouteSynthesizer(documents=..., llm=...), or leave it out and pass documents= and llm= instead",
+    lambda value: isinstance(value, SelfRouteSynthesizer),
+)
 _DEFAULTS = {**vars(DEFAULTS), "streaming": False}  # the default of all other fields is None
 
 
@@ -365,7 +369,7 @@ class SelfRouteQueryEngine(NamesUncopied, RetrieverQueryEngine):
 
 def _check_alone(synthesizer: Any, fields: dict[str, Any]) -> None:
     """Check the type of a synthesizer, and that its fields are not also passed separately."""
-    check_synthesizer(synthesizer, SelfRouteSynthesizer)
+    _SYNTHESIZER.check("response_synthesizer", synthesizer)
     if fields["llm"] is synthesizer.llm:
         del fields["llm"]  # LlamaIndex passes it to its own engines beside a synthesizer, too
     twice = [name for name, value in fields.items() if value != _DEFAULTS.get(name)]

@@ -9,16 +9,20 @@ from llama_index.core.base.response.schema import RESPONSE_TYPE, AsyncStreamingR
 from llama_index.core.workflow import Context, Event, StartEvent, StopEvent, Workflow, step
 
 from llamaindex_selfroute.query_engine import SelfRouteQueryEngine
-from selfroute.arguments import Wanted
+from selfroute.arguments import Expected
 from selfroute.errors import InputError
 
-_ENGINE = Wanted("a SelfRouteQueryEngine", "pass SelfRouteQueryEngine.from_index(index, llm=llm)")
+_ENGINE = Expected(
+    "a SelfRouteQueryEngine",
+    "pass SelfRouteQueryEngine.from_index(index, llm=llm)",
+    lambda value: isinstance(value, SelfRouteQueryEngine),
+)
 _NAMES = ("question", "query", "input", "user_msg")
 """What the question may be called when the workflow is run."""
 
 
-class Decision(Event):
-    """It is known which step answers.
+class RouteEvent(Event):
+    """The step that answers is known.
 
     Attributes:
         route: The step.
@@ -29,7 +33,7 @@ class Decision(Event):
     decision: Mapping[str, Any]
 
 
-class Sections(Event):
+class SectionsEvent(Event):
     """The answer comes from sections of documents.
 
     Attributes:
@@ -39,11 +43,11 @@ class Sections(Event):
     sources: Sequence[str]
 
 
-class Documents(Sections):
+class DocumentsEvent(SectionsEvent):
     """The answer comes from whole documents."""
 
 
-class Text(Event):
+class TextEvent(Event):
     """The next piece of the answer, where the engine streams.
 
     Attributes:
@@ -86,39 +90,38 @@ class SelfRouteWorkflow(Workflow):
         """Run an engine.
 
         Args:
-            engine: The engine; with `streaming=True` the answer comes in `Text` events.
+            engine: The engine; with `streaming=True` the answer comes in `TextEvent`s.
             timeout: The most seconds that a run may take; None for no limit.
             **options: Other options of `Workflow`.
 
         Raises:
             ConfigurationError: It is no such engine.
         """
-        _ENGINE.check("engine", engine, fits=isinstance(engine, SelfRouteQueryEngine))
         super().__init__(timeout=timeout, **options)
-        self._engine = engine
+        self._engine = _ENGINE.check("engine", engine)
 
     @step
     async def answer(self, ctx: Context, event: StartEvent) -> StopEvent:
         """Answer the question."""
         response = await self._engine.aquery(_question_in(event))
         if isinstance(response, AsyncStreamingResponse):
-            is_told = False
+            is_sent = False
             async for piece in response.async_response_gen():
-                if not is_told:
-                    _tell(ctx, response)  # which knows it from its first text on
-                    is_told = True
-                ctx.write_event_to_stream(Text(delta=piece))
+                if not is_sent:
+                    _send_route(ctx, response)  # which knows it from its first text on
+                    is_sent = True
+                ctx.write_event_to_stream(TextEvent(delta=piece))
             return StopEvent(result=await response.get_response())
-        _tell(ctx, response)
+        _send_route(ctx, response)
         return StopEvent(result=response)
 
 
-def _tell(ctx: Context, response: RESPONSE_TYPE) -> None:
-    """Say which step answers, and what it has read."""
+def _send_route(ctx: Context, response: RESPONSE_TYPE) -> None:
+    """Send the route, and the names of what was read."""
     about: Mapping[str, Any] = response.metadata or {}
-    ctx.write_event_to_stream(Decision(route=about["route"], decision=about["decision"]))
+    ctx.write_event_to_stream(RouteEvent(route=about["route"], decision=about["decision"]))
     names = [one.node.ref_doc_id or one.node.node_id for one in response.source_nodes]
-    kinds = {"sections": Sections, "long_context": Documents}
+    kinds = {"sections": SectionsEvent, "long_context": DocumentsEvent}
     if kind := kinds.get(about["route"]):
         ctx.write_event_to_stream(kind(sources=list(dict.fromkeys(names))))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, NoReturn
@@ -12,36 +12,32 @@ from selfroute.errors import ConfigurationError, UnknownOptionError
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Expected:
     """What an argument takes.
 
     Attributes:
         what: What it takes, with its article.
         how: What to pass.
+        fits: Returns whether a value is of the right kind. A class never is.
     """
 
     what: str
     how: str
+    fits: Callable[[Any], bool]
 
-    def check(self, argument: str, value: Any, *, fits: bool) -> None:
-        """Check an argument.
-
-        Args:
-            argument: Its name.
-            value: Its value, of which only the type is shown: it may be secret.
-            fits: Whether it is of the right kind. A class never is.
+    def check(self, argument: str, value: Any) -> Any:
+        """Return the value of an argument, checked; an error shows only its type, since it may be secret.
 
         Raises:
             ConfigurationError: It is something else.
         """
         if isinstance(value, type):
-            msg = (
-                f"{argument} must be {self.what}, not the class {value.__name__}: pass an object, {value.__name__}(...)"
-            )
-        elif not fits:
+            name = value.__name__
+            msg = f"{argument} must be {self.what}, not the class {name}: pass an object, {name}(...)"
+        elif not self.fits(value):
             msg = f"{argument} must be {self.what}, not {_described(value)}: {self.how}"
         else:
-            return
+            return value
         raise ConfigurationError(msg)
 
 

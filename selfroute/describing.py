@@ -62,7 +62,7 @@ def takes_fields_of(model: type[BaseModel]) -> Callable[[Function], Function]:
 
 
 def _parameters(model: type[BaseModel]) -> Iterator[Parameter]:
-    """Yield the fields of a model as parameters; None stands for a default that is made anew for each object."""
+    """Yield the fields of a model as parameters; None stands for a default that is made for each object."""
     for name, field in model.model_fields.items():
         default = Parameter.empty if field.is_required() else None if field.default_factory else field.default
         yield Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=field.annotation)

@@ -62,7 +62,7 @@ def first_line(error: BaseException) -> str:
 
 
 def without_secrets(text: str) -> str:
-    """Return the text with secrets replaced by stars: those in the environment, and whatever looks like one.
+    """Return the text with secrets replaced by stars: those in the environment, and anything that looks like one.
 
     These are the keys and tokens of services, passwords, the credentials in addresses and connection strings, and what
     is named as a secret. What stands around them stays.

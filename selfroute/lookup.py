@@ -72,14 +72,14 @@ class Lookup(Generic[Document]):
         return self._made()
 
     def look(self, tool: str, given: Mapping[str, Any]) -> ToolResult:
-        """Use one of the `TOOLS`; wrong arguments and whatever goes wrong are reported in the result."""
+        """Use one of the `TOOLS`; wrong arguments and errors are reported in the result."""
         steps = self._steps(tool, given)
         wanted = _next(steps.send, None)
         while not isinstance(wanted, ToolResult):
             host, found = wanted
             try:
                 got = host.retrieve() if found is None else host.read(found)
-            except Exception as error:  # noqa: BLE001 - stores raise whatever they like
+            except Exception as error:  # noqa: BLE001 - stores may raise anything
                 wanted = _next(steps.throw, error)
             else:
                 wanted = _next(steps.send, got)

@@ -5,24 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from operator import index
-from typing import Any, Protocol
+from typing import Any
+
+from pydantic import ValidationInfo
 
 from selfroute.errors import ConfigurationError
-
-
-class HasName(Protocol):
-    """Names the option of a value, as pydantic's `ValidationInfo` does."""
-
-    @property
-    def field_name(self) -> str | None:
-        """The name."""
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """The name of an option that is checked by itself."""
-
-    field_name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +26,12 @@ class Takes:
     check: Callable[[Any], Any]
     optional: bool = False
 
-    def __call__(self, value: Any, option: HasName) -> Any:
-        """Return the value to use.
+    def __call__(self, value: Any, info: ValidationInfo) -> Any:
+        """Check the value of a field."""
+        return self.checked(str(info.field_name), value)
+
+    def checked(self, name: str, value: Any) -> Any:
+        """Return the value to use for the option of this name.
 
         Raises:
             ConfigurationError: The value is not valid.
@@ -52,7 +43,7 @@ class Takes:
         except ConfigurationError:
             raise
         except (TypeError, ValueError):
-            msg = f"{option.field_name} must be {self.what}; it is {value!r}"
+            msg = f"{name} must be {self.what}; it is {value!r}"
             raise ConfigurationError(msg) from None
 
 

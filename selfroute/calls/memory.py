@@ -39,7 +39,7 @@ class Said:
 class Memory:
     """What a chain or engine keeps from one question to the next.
 
-    A shallow copy shares it, whatever is then changed on the copy. So each thing in it is kept with what it was made
+    A shallow copy shares it, even if the copy is changed later. So each thing in it is kept with what it was made
     of, and is used for nothing else. A deep copy, also in another process, starts with an empty memory.
 
     Attributes:

@@ -11,7 +11,6 @@ from typing import TypeVar
 from pydantic import ConfigDict
 
 from selfroute.answerability.structured import Form
-from selfroute.calls.checks import Option
 from selfroute.calls.settings import MAX_DOCUMENTS, PASSAGES, Sections, Settings, rungs_of
 from selfroute.documents.window import room_in
 from selfroute.effects import Route, Start
@@ -235,7 +234,7 @@ def reach_of(k: int, reach: int | None, *, sections: Sections, name: str = "k") 
     if isinstance(k, bool) or not hasattr(k, "__index__") or index(k) < 1:
         msg = f"{name}={k!r}: the draft reads at least one passage, so pass a whole number from 1 on"
         raise ConfigurationError(msg)
-    reach = PASSAGES(reach, Option("reach"))
+    reach = PASSAGES.checked("reach", reach)
     if reach is not None and reach < k:
         msg = f"reach={reach} is less than the {k} passages that the draft reads: leave it out, or pass more"
         raise ConfigurationError(msg)

@@ -234,7 +234,7 @@ class SectionReader(Generic[Document]):
         Args:
             budget: The most tokens of all sections.
             count: Counts the tokens of a text.
-            always: How many of the passages are among them whatever they take, the first ones.
+            always: How many of the first passages are always among them.
         """
         return [self._section(run) for run in self._reading.ranking.fill(budget, count, always=always)]
 

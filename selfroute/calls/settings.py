@@ -13,7 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from selfroute.answerability.structured import Answerability
 from selfroute.arguments import check_takes, refuse_unknown
 from selfroute.caching import PromptCache
-from selfroute.calls.checks import Option, Takes, one_of, several, switch, whole, words
+from selfroute.calls.checks import Takes, one_of, several, switch, whole, words
 from selfroute.effects import Start
 from selfroute.errors import ConfigurationError
 from selfroute.usage.prices import PricedModel
@@ -253,7 +253,7 @@ def checked(name: str, value: Any) -> Any:
     Raises:
         ConfigurationError: The value is not valid.
     """
-    return Settings.model_fields[name].metadata[0].func(value, Option(name))
+    return Settings.model_fields[name].metadata[0].func.checked(name, value)
 
 
 def start_of(value: Any) -> Start:

@@ -135,7 +135,7 @@ class OnModels(TriedQuestion[Document]):
             try:
                 prompt = self.host.prompt(step, ())
                 wording = prompt.text if prompt.is_known else None
-            except Exception as error:  # noqa: BLE001 - templates raise whatever they like
+            except Exception as error:  # noqa: BLE001 - templates may raise anything
                 return (
                     False,
                     f"{name} cannot be filled in: {message_of(error)}",

@@ -10,7 +10,7 @@ from selfroute.citations.search import SentenceSearch
 from selfroute.documents.index import WORD_INDEXES, stems_of
 from selfroute.documents.pages import Page, position_of
 
-MOST = 3
+MAX_CITATIONS = 3
 _TRIES = 4  # for each citation: some sentences are no citations
 _LEAST_OF_BEST = 0.25  # what scores less than this part of the best is no citation
 
@@ -56,7 +56,7 @@ class _CitedSpan(NamedTuple):
     score: float
 
 
-def locate(question: str, answer: str, text: str, n: int = MOST) -> list[Stretch]:
+def locate(question: str, answer: str, text: str, n: int = MAX_CITATIONS) -> list[Stretch]:
     """Find the sentences of a text that say what an answer says, best first.
 
     No model is asked: what counts are words that a sentence shares with the answer, and less those that it shares with
@@ -87,7 +87,7 @@ def cite(
     context: Sequence[tuple[Any, str]],
     *,
     metadata: Sequence[Mapping[str, Any]] = (),
-    n: int = MOST,
+    n: int = MAX_CITATIONS,
 ) -> list[Citation]:
     """Find where an answer stands in all that a model answered from, as `locate` does, best first.
 

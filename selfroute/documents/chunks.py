@@ -76,7 +76,7 @@ def differing_keys(
     """Return the keys in which a chunk differs from the retrieved passage that is most like it.
 
     A metadata filter that lets a passage through also lets through every chunk with the same metadata. So if there are
-    no such keys, the retriever can see the chunk, whatever its filter is.
+    no such keys, the retriever can see the chunk under any filter.
 
     Args:
         metadata: The metadata of the chunk.
@@ -142,8 +142,8 @@ def chunks_of(
         numbers = [offset(metadata.get(key)) for key in keys] if keys else ()
         place = tuple([-1 if number is None else number for number in numbers])
         start, page = offset(metadata.get(start_key)), page_of(metadata)
-        told = tuple([str(metadata[key]) for key in _telling(tuple(metadata), start_key)])
-        yield Chunk(text, start, place, page, version_of(metadata), headings_of(metadata), told)
+        values = tuple([str(metadata[key]) for key in _telling(tuple(metadata), start_key)])
+        yield Chunk(text, start, place, page, version_of(metadata), headings_of(metadata), values)
 
 
 @lru_cache(1_000)

@@ -26,9 +26,9 @@ def rebuild_found(chunks: Sequence[Chunk], found: Sequence[str], *, ordered: boo
     """
     if bare := _without_contexts(chunks, found, ordered=ordered):
         return bare
-    told = one_text(chunks, found, ordered=ordered)
-    document = rebuild([chunks[at] for at in told.kept], ordered=ordered or told.doubtful)
-    return replace(document, texts=told.texts, doubtful=told.doubtful)
+    version = one_text(chunks, found, ordered=ordered)
+    document = rebuild([chunks[at] for at in version.kept], ordered=ordered or version.doubtful)
+    return replace(document, texts=version.texts, doubtful=version.doubtful)
 
 
 def _without_contexts(chunks: Sequence[Chunk], found: Sequence[str], *, ordered: bool) -> RebuiltDocument | None:
@@ -44,12 +44,12 @@ def _without_contexts(chunks: Sequence[Chunk], found: Sequence[str], *, ordered:
         if not all(bodies):
             continue
         bare = [replace(chunk, text=body, place=()) for chunk, body in zip(chunks, bodies, strict=True)]
-        told = one_text(bare, found, ordered=ordered)
-        kept = sorted(dict.fromkeys(bare[at] for at in told.kept), key=lambda chunk: chunk.start or 0)
+        version = one_text(bare, found, ordered=ordered)
+        kept = sorted(dict.fromkeys(bare[at] for at in version.kept), key=lambda chunk: chunk.start or 0)
         ends = accumulate(((chunk.start or 0) + len(chunk.text) for chunk in kept), max)
         has_hole = any((chunk.start or 0) - end > ALWAYS for end, chunk in zip(ends, kept[1:], strict=False))
-        if not (has_hole or _contradict(kept) or told.doubtful):
-            return replace(rebuild(kept), texts=told.texts)
+        if not (has_hole or _contradict(kept) or version.doubtful):
+            return replace(rebuild(kept), texts=version.texts)
     return None
 
 

@@ -48,7 +48,7 @@ def with_headings(chunks: Sequence[Chunk]) -> list[Chunk]:
     """
     found = list[Chunk]()
     above, standing = tuple[str, ...](), set[str]()
-    shift, last = 0, -1  # what is written moves the offsets behind it, up to where these begin anew
+    shift, last = 0, -1  # what is written moves the offsets behind it, up to where these start again
     for chunk in chunks:
         shift = shift if chunk.start is not None and chunk.start > last else 0
         start, last = chunk.start, -1 if chunk.start is None else chunk.start

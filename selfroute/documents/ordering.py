@@ -54,7 +54,7 @@ def numbered(rows: Iterable[tuple[str, Mapping[str, Any]]], *, start_key: str, o
 
 
 def fixed_order(chunk: Chunk) -> tuple[tuple[int, ...], int, int, str]:
-    """Return a key that sorts chunks in the same way, whatever order they are listed in."""
+    """Return a key that sorts chunks in the same way, in any order of the list."""
     return chunk.place, -1 if chunk.start is None else chunk.start, -len(chunk.text), chunk.text
 
 
@@ -112,7 +112,7 @@ def _copies_start_over(chunks: Sequence[Chunk]) -> bool:
 def sort_by_place(chunks: Sequence[Chunk], *, ordered: bool = True) -> list[Chunk]:
     """Sort chunks by those numbers in their places that all of them have, and drop empty chunks.
 
-    Those with the same numbers are sorted by their offsets, unless these begin anew among them, as those of the
+    Those with the same numbers are sorted by their offsets, unless these start again among them, as those of the
     elements of a page do: then they keep their order, if they have one.
 
     Returns:
@@ -183,7 +183,7 @@ def _is_counted(column: Sequence[int]) -> bool:
 
 
 def split_by_page(chunks: Sequence[Chunk]) -> list[list[Chunk]]:
-    """Return the chunks of each page, if their offsets begin anew there; nothing if they count through the document.
+    """Return the chunks of each page, if their offsets start again there; nothing if they count through the document.
 
     The top of a page, its lowest offset, is past that of the page before if they count through the document.
     """

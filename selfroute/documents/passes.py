@@ -30,7 +30,7 @@ class Passes:
         all: Their numbers.
         places: What is usable of the place of each.
         have_starts: Whether all have offsets.
-        paged: Whether offsets begin anew at another place.
+        paged: Whether offsets start again at another place.
         by_head: Whether only its beginning says that a text begins again.
         unsure: Whether it is not sure what belongs together.
     """
@@ -51,7 +51,7 @@ class Passes:
         if not ordered:
             self._listed.sort(key=lambda at: (self.places[at], fixed_order(chunks[at])))
         further = [(one, at) for one, at in pairwise(self._listed) if self.places[one] < self.places[at]]
-        self.paged = any(self.start(at) <= self.start(one) for one, at in further)  # offsets begin anew on a page
+        self.paged = any(self.start(at) <= self.start(one) for one, at in further)  # offsets start again on a page
         self.unsure = False  # which layer a chunk continues
         versions = {chunk.version for chunk in chunks} - {None}
         # Then a text may begin again where a chunk begins as the first one does.

@@ -3,7 +3,7 @@
 Chunks may overlap, lack offsets or numbers, be stored twice, or be missing. `rebuild` takes three steps:
 
 1. `deduplicate` drops chunks that were stored again, as when a document is indexed twice.
-2. `sort_by_place` sorts the rest by page and chunk number, if all chunks have such numbers, and numbers them anew: the
+2. `sort_by_place` sorts the rest by page and chunk number, if all chunks have such numbers, and numbers them again: the
    next chunk gets the next number, or the one after it if a chunk between the two is missing.
 3. `OffsetJoin.of` puts them where their offsets say, if the offsets can be trusted. Otherwise `_join_in_order` joins
    each chunk to the one before it, and writes an overlap of the two only once.
@@ -28,7 +28,7 @@ For example, take three chunks of at most 30 characters; the store holds the las
   None. Then `_join_in_order` finds that A ends and B begins with "Boats over", writes that once, and C after a line
   break. This gives the same text.
 
-If a loader made a document of each page, offsets begin anew on each. `split_by_page` recognises this by the chunks'
+If a loader made a document of each page, offsets start again on each. `split_by_page` recognises this by the chunks'
 pages; then the chunks of each page are joined by their offsets, and the pages one after the other.
 """
 
@@ -219,7 +219,7 @@ def _join_in_order(sections: Iterable[_Section], count: int, *, certain: bool) -
 
 
 def _pages(pages: Iterable[list[Chunk]], copies: Sequence[Chunk], *, ordered: bool) -> Iterator[_Section]:
-    """Yield pages whose offsets begin anew, and the chunks one by one of those whose offsets cannot be trusted."""
+    """Yield pages whose offsets start again, and the chunks one by one of those whose offsets cannot be trusted."""
     for page in pages:
         again = [chunk for chunk in copies if chunk.page == page[0].page]
         if join := OffsetJoin.of(page, copies=again, ordered=ordered):

@@ -79,7 +79,7 @@ class Ranking:
         Args:
             budget: The limit for the texts of all runs together, in tokens.
             count: Counts the tokens of a text.
-            always: How many of the passages come first, best first, whatever the sections are worth.
+            always: How many of the passages come before all sections, best first.
 
         Returns:
             The runs, in the documents' order; those that touch or overlap, or have only white space between them, are

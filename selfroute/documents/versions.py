@@ -31,8 +31,8 @@ _ALIKE, _SAME = 0.4, 0.7  # the share of sentences that two texts have in common
 _NEAR = 8  # chunks on either side
 
 
-class Told(NamedTuple):
-    """What was told apart.
+class Version(NamedTuple):
+    """The chunks of one text, of all under its name.
 
     Attributes:
         kept: The numbers of the chunks that are read, in the order of the store, or in some order if it has none.
@@ -45,7 +45,7 @@ class Told(NamedTuple):
     doubtful: bool = False
 
 
-def one_text(chunks: Sequence[Chunk], found: Sequence[str] = (), *, ordered: bool = True) -> Told:
+def one_text(chunks: Sequence[Chunk], found: Sequence[str] = (), *, ordered: bool = True) -> Version:
     """Return the chunks of one text, of all that stand under a name.
 
     Args:
@@ -54,23 +54,23 @@ def one_text(chunks: Sequence[Chunk], found: Sequence[str] = (), *, ordered: boo
         ordered: Whether the store lists chunks in the order in which they were added.
     """
     if len(chunks) < 2:  # noqa: PLR2004
-        return Told(range(len(chunks)))
-    return _Texts(chunks, ordered=ordered).told(found)
+        return Version(range(len(chunks)))
+    return _Texts(chunks, ordered=ordered).version(found)
 
 
 class _Texts(Passes):
     """The texts that passes make up."""
 
-    def told(self, found: Sequence[str]) -> Told:
+    def version(self, found: Sequence[str]) -> Version:
         passes = self.passes()
         if not 1 < len(passes) <= MOST_PASSES:
-            return Told(self.all)
+            return Version(self.all)
         texts: list[list[list[int]]] = []  # each in passes
         for one in passes:
             home = next((text for text in texts if not any(self.disagree(one, other) for other in text)), None)
             texts.append([one]) if home is None else home.append(one)
         if len(texts) == 1:
-            return Told(self._cut_once(texts[0]))
+            return Version(self._cut_once(texts[0]))
         return self._chosen([[at for one in text for at in one] for text in texts], found)
 
     def _cut_once(self, passes: Sequence[list[int]]) -> Sequence[int]:
@@ -90,34 +90,34 @@ class _Texts(Passes):
         whole = [one for one in whole if all(self.continues(*pair, gap=ALWAYS) for pair in pairwise(one))]
         return whole[-1] if whole else self.all
 
-    def _chosen(self, texts: Sequence[list[int]], found: Sequence[str]) -> Told:
+    def _chosen(self, texts: Sequence[list[int]], found: Sequence[str]) -> Version:
         """Return the text that was found; all of them where they are parts of one, or cannot be told apart."""
         parts = _are_parts([{self.chunks[at].headings for at in one} for one in texts])
         likeness = 0.0 if parts else min(self._likeness(*pair) for pair in pairwise(texts))
         if (len(self.all) - len(set(self.chunks))) * _OFTEN >= len(self.all):  # much was stored again as it was
             likeness = 1.0
         if likeness < _ALIKE:
-            return Told(self.all) if parts else self._other_files(texts, found)
+            return Version(self.all) if parts else self._other_files(texts, found)
         if likeness < _SAME and len(texts) > _MOST:
-            return Told(self.all)
+            return Version(self.all)
         best = self._best(texts, found)
         kept = self._completed(texts[best])
         is_one_of_few = len(kept) > 1 or bool(self.places[0])
         if not is_one_of_few and len(texts) > 2:  # noqa: PLR2004
-            return Told(self.all)  # forms, or rows
+            return Version(self.all)  # forms, or rows
         if self.unsure or self.by_head or not is_one_of_few or likeness < _SAME:
-            return Told(self._all_of(texts), len(texts), doubtful=True)
-        return Told(kept, len(texts))
+            return Version(self._all_of(texts), len(texts), doubtful=True)
+        return Version(kept, len(texts))
 
-    def _other_files(self, texts: Sequence[list[int]], found: Sequence[str]) -> Told:
+    def _other_files(self, texts: Sequence[list[int]], found: Sequence[str]) -> Version:
         """Return the one of two files with one name that was found; parts of one text may look like these."""
         kinds = [{self.chunks[at].kind for at in one} for one in texts]
         if len(texts) > 2 or self.by_head or kinds[0] != kinds[1] or min(map(len, texts)) < _RUN:  # noqa: PLR2004
-            return Told(self.all)
+            return Version(self.all)
         hits = self._hits(texts, found)
         if max(hits) <= _CLEAR * sum(hits) or self.unsure:
-            return Told(self._all_of(texts), len(texts), doubtful=any(hits))
-        return Told(texts[hits.index(max(hits))], len(texts))
+            return Version(self._all_of(texts), len(texts), doubtful=any(hits))
+        return Version(texts[hits.index(max(hits))], len(texts))
 
     def _best(self, texts: Sequence[list[int]], found: Sequence[str]) -> int:
         hits = self._hits(texts, found)

@@ -15,7 +15,7 @@ class Chroma(Listing):
     """The rows of a collection, in the order in which they were added. Conditions are in the form of `where`."""
 
     def __init__(self, collection: Any) -> None:
-        """Take a collection, or whatever has its `get`."""
+        """Take a collection, or anything with its `get`."""
         self._get = collection.get
 
     def rows(self, key: str, source: Any, conditions: Sequence[Any]) -> Iterator[StoredChunk]:

@@ -24,7 +24,7 @@ Test = Callable[[StoredChunk], bool]
 
 
 class Listing(ABC):
-    """Lists the chunks of one document in a collection. It is made anew for each use, from what a host holds then.
+    """Lists the chunks of one document in a collection. One is made for each use, from what the host holds then.
 
     Keys and sources are data: they are passed as parameters, or escaped here. Conditions are in the store's own
     language, and let through what its search lets through under the same filter.

@@ -10,8 +10,8 @@ from selfroute.documents.access import StoredChunk
 from selfroute.errors import ConfigurationError
 from selfroute.stores.listing import Listing
 
-PAGE = 1_000  # points; more at once is no faster, and a server may be told to refuse it
-LOCAL_PAGE = 100_000  # a collection in this process is searched anew for each page
+PAGE = 1_000  # points; more at once is no faster, and a server may be set up to refuse it
+LOCAL_PAGE = 100_000  # a collection in this process is searched again for each page
 _PLACE = ("location", "url", "host", "port", "grpc_port", "prefix", "path")
 _RIGHTS = ("api_key", "headers", "auth_token_provider")  # two keys may show two parts of one server
 _UNQUOTABLE = frozenset('"\\')  # there is no way to escape them

@@ -31,7 +31,7 @@ class Tally:
         left: Whether the caller was cancelled during the call.
         ended: How the reply ended, if that is known.
         report: The text that a report stands for; None if the reply is no report.
-        error: The error that told how the reply ended; None if none did.
+        error: The error that said how the reply ended; None if none did.
     """
 
     __slots__ = ("counts", "ended", "error", "left", "report", "text", "whole")

@@ -46,7 +46,7 @@ class Cost:
     def __add__(self, other: Cost) -> Cost:
         if self.dollars is None or other.dollars is None:
             reasons = filter(None, (self.unknown, other.unknown))
-            return Cost(None, min(reasons))  # one of them, whatever the order of the sum
+            return Cost(None, min(reasons))  # one of them, the same in any order
         return Cost(self.dollars + other.dollars)
 
     def as_text(self) -> str | None:
@@ -294,7 +294,7 @@ class Entry:
 
     Attributes:
         outcome: `answered` to the end; `left` by a reader who closed or cancelled the stream; `failed` with an error.
-        usage: The tokens and the cost, whatever the outcome.
+        usage: The tokens and the cost, for any outcome.
         seconds: The time from start to end; None if it is not known.
         seconds_to_first_text: The time from the start to the first text that was shown; None if none was.
         route: The route; None if the question ended before it was decided.

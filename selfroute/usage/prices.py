@@ -32,7 +32,7 @@ class PricedModel:
         name: The name of the model, such as "gpt-4o-mini"; None if it is not known.
         provider: The provider, such as "openai"; None if it is not known.
         url: The address at which the model is called, as `address_of` returns it; None if it is not known. Whoever
-            answers there charges for the model, if anybody does, whatever the client and the model are called.
+            answers there charges for the model, if anybody does, under any name of the client and the model.
         fallbacks: The models that may reply in its place.
         tier: The provider's tier that the reply was served in, such as "flex"; None for the standard one.
     """

@@ -85,8 +85,10 @@ class _Usage(BaseModel):
 
     def models(self) -> dict[str, StepUsage]:
         """Return what the calls of each model took."""
-        told = self.ledger.models.items()
-        return {name: StepUsage(read, 0, cached, cache_write_tokens=wrote) for name, (read, cached, wrote) in told}
+        return {
+            name: StepUsage(read, 0, cached, cache_write_tokens=wrote)
+            for name, (read, cached, wrote) in self.ledger.models.items()
+        }
 
     def _costs(self, number: int) -> list[Cost]:
         if self.cost is not None:

@@ -14,7 +14,7 @@ from llama_index.core.workflow import Event, WorkflowRuntimeError
 
 from llamaindex_parts import ScriptedLLM
 from llamaindex_selfroute import SelfRouteQueryEngine, SelfRouteWorkflow
-from llamaindex_selfroute.workflow import Decision, Documents, Text
+from llamaindex_selfroute.workflow import DocumentsEvent, RouteEvent, TextEvent
 from selfroute.errors import ConfigurationError, InputError
 
 QUESTION = "What does the crane lift?"
@@ -55,7 +55,7 @@ async def test_a_draft_that_answers_ends_the_run(streaming: bool) -> None:
     engine, llm = engine_of(draft=ANSWERED, final=None, streaming=streaming)
     events, response = await run(engine)
     assert (str(response), response.metadata["route"]) == ("It lifts nets.", "rag")
-    assert [kind for kind in kinds(events) if kind != "Text"] == ["Decision"]
+    assert [kind for kind in kinds(events) if kind != "TextEvent"] == ["RouteEvent"]
     assert len(llm.calls) == 1
 
 
@@ -64,12 +64,12 @@ async def test_workflow_reads_documents_after_a_decline(streaming: bool) -> None
     engine, llm = engine_of(streaming=streaming)
     events, response = await run(engine)
     assert (str(response), response.metadata["route"]) == ("Nets and barrels.", "long_context")
-    assert kinds(events) == ["Decision", "Documents", *["Text"] * (len(WHOLE) if streaming else 0)]
-    (decided,) = (event for event in events if isinstance(event, Decision))
+    assert kinds(events) == ["RouteEvent", "DocumentsEvent", *["TextEvent"] * (len(WHOLE) if streaming else 0)]
+    (decided,) = (event for event in events if isinstance(event, RouteEvent))
     assert (decided.route, decided.decision["declined"]) == ("long_context", True)
-    (documents,) = (event for event in events if isinstance(event, Documents))
+    (documents,) = (event for event in events if isinstance(event, DocumentsEvent))
     assert list(documents.sources) == ["crane"]
-    text = "".join(event.delta for event in events if isinstance(event, Text))
+    text = "".join(event.delta for event in events if isinstance(event, TextEvent))
     assert text == ("Nets and barrels." if streaming else "")
     assert len(llm.calls) == 2
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+from pydantic import TypeAdapter
 
 if TYPE_CHECKING:
     from importlib.abc import Traversable
@@ -29,6 +30,9 @@ class DemoQuestion:
     answers: tuple[str, ...]
 
 
+_QUESTION = TypeAdapter(DemoQuestion)
+
+
 def load_documents() -> dict[str, str]:
     """Return the texts by name: one long document."""
     return {entry.name: entry.read_text("utf-8") for entry in _entries(".md")}
@@ -37,7 +41,7 @@ def load_documents() -> dict[str, str]:
 def load_questions() -> list[DemoQuestion]:
     """Return the questions, in their order."""
     lines = (line for entry in _entries(".jsonl") for line in entry.read_text("utf-8").splitlines() if line.strip())
-    return [_question(json.loads(line)) for line in lines]
+    return list(map(_QUESTION.validate_json, lines))
 
 
 def question_of(name: str) -> str:
@@ -55,7 +59,3 @@ def spread(questions: Sequence[Item], count: int | None) -> list[Item]:
 def _entries(suffix: str) -> list[Traversable]:
     folder = files("selfroute_workbench.demo") / "documents"
     return sorted((entry for entry in folder.iterdir() if entry.name.endswith(suffix)), key=lambda entry: entry.name)
-
-
-def _question(row: dict[str, Any]) -> DemoQuestion:
-    return DemoQuestion(row["id"], row["document"], row["kind"], row["question"], tuple(row["answers"]))
