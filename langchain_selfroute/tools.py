@@ -7,7 +7,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import pydantic
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, StructuredTool
 
@@ -71,7 +70,7 @@ def _tool(name: str, asked: Asked, queries: Queries, max_tokens: int) -> BaseToo
     return StructuredTool(
         name=name,
         description=tool.about,
-        args_schema=tool.schema(name, pydantic),
+        args_schema=tool.schema(name),
         func=look,
         coroutine=alook,
         response_format="content_and_artifact",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import pydantic
 from llama_index.core.schema import NodeWithScore
 from llama_index.core.tools import FunctionTool
 
@@ -42,5 +41,6 @@ def _tool(name: str, call: Calling, queries: Queries, max_tokens: int) -> Functi
         given = tool.given(values, named)
         return await lookup(given).alook(name, given)
 
-    schema = tool.schema(name, pydantic)
-    return FunctionTool.from_defaults(look, async_fn=alook, name=name, description=tool.about, fn_schema=schema)
+    return FunctionTool.from_defaults(
+        look, async_fn=alook, name=name, description=tool.about, fn_schema=tool.schema(name)
+    )

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pydantic import BaseModel, Field, create_model
+
 from selfroute.calls.host import check_question
 from selfroute.errors import ConfigurationError, InputError
 
@@ -36,13 +38,13 @@ class Tool:
         defaults = {argument: default for argument, (_, default, _) in self.arguments.items() if default is not ...}
         return {**defaults, **dict(zip(self.arguments, values, strict=False)), **named}
 
-    def schema(self, name: str, pydantic: Any) -> Any:
-        """Return the class of pydantic that holds its arguments; the core does not import that package."""
-        fields = {
-            argument: (kind, pydantic.Field(default, description=about))
+    def schema(self, name: str) -> type[BaseModel]:
+        """Return the model of its arguments."""
+        fields: dict[str, Any] = {
+            argument: (kind, Field(default, description=about))
             for argument, (kind, default, about) in self.arguments.items()
         }
-        return pydantic.create_model(name, **fields)
+        return create_model(name, **fields)
 
 
 _DOCUMENT = (str, ..., "The document's name, as a search gives it")
