@@ -25,7 +25,11 @@ def yes() -> bool:
 
 
 class Shared(Memory):
-    """A memory in which another thread asks for its own settings as soon as those of this one were looked at."""
+    """A memory in which another thread puts its own settings as soon as this one has read or written there."""
+
+    found: Any = None
+    mine: Any = None
+    others: Any = None
 
     @property
     def _latest(self) -> Any:
@@ -33,20 +37,17 @@ class Shared(Memory):
         return found
 
     @_latest.setter
-    def _latest(self, found: Any) -> None:
-        self.found = found
+    def _latest(self, made: Any) -> None:
+        self.mine, self.found = made, self.others
 
 
 def test_memory_plan_beside_another_thread() -> None:
-    memory = Shared.__new__(Shared)
-    memory.others = None
-    memory.__init__()  # type: ignore[misc]
-    mine = options(refusal="mine")
-    for others in (options(refusal="of another thread"), mine):
-        memory.plan(others, yes)
-        memory.others = memory.found
-        for _ in range(3):
-            assert memory.plan(mine, yes).refusal == "mine"
+    memory = Shared()
+    memory.plan(options(refusal="of another thread"), yes)
+    memory.others = memory.mine
+    for _ in range(3):
+        assert memory.plan(options(refusal="mine"), yes).refusal == "mine"
+        memory.found = memory.mine  # this thread meets its own settings again
 
 
 def test_memory_plans_are_checked_once() -> None:
