@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import index
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import ConfigDict
 
@@ -113,7 +113,7 @@ class Plan(Settings):
     @cached_property
     def as_graded(self) -> Plan:
         """The same plan for a prompt that asks for numbers."""
-        return self.model_copy(update={"answerability": "graded"})
+        return self._resolved(answerability="graded")
 
     @cached_property
     def as_text(self) -> Plan:
@@ -125,7 +125,12 @@ class Plan(Settings):
         if not self.doubt_below is self.stop_below is None:
             msg = f"doubt_below and stop_below need {ASKS_FOR_NUMBERS.format('rag_prompt')}; or leave them out"
             raise ConfigurationError(msg)
-        return self.model_copy(update={"answerability": "text", "degraded": True})
+        return self._resolved(answerability="text", degraded=True)
+
+    def _resolved(self, **changes: Any) -> Plan:
+        made = self.model_copy(update=changes)
+        vars(made).pop("bounds", None)  # which are cached, and may be others now
+        return made
 
     def prompts(
         self,

@@ -156,6 +156,12 @@ def test_settings_bounds(options: dict[str, Any], bounds: Bounds | None) -> None
     assert Plan(**options).bounds == bounds
 
 
+def test_settings_bounds_of_a_resolved_plan() -> None:
+    plan = Plan()
+    assert (plan.bounds, plan.as_text.bounds, plan.as_graded.bounds) == (plan.bounds, None, plan.bounds)
+    assert (plan.as_text.degraded, plan.as_graded.degraded) == (True, False)
+
+
 def test_settings_document_budget() -> None:
     assert Plan(max_context_tokens=70).document_budget(100_000) == 70
     assert Plan().document_budget(None) is None
