@@ -81,7 +81,8 @@ class Plan(Settings):
             ConfigurationError: The question starts with documents, which it may not read, or with sections, and
                 there are none.
         """
-        self._check_first(start)
+        if start in ("sections", "long_context"):
+            self._check_first(start)
         if start == "long_context":
             return ("long_context",)
         sections: list[Route] = ["sections"] * rungs_of(self.sections)
