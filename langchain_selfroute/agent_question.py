@@ -116,13 +116,13 @@ class AgentQuestion:
             yield context
 
     def request_for(self, prompt: PromptValue) -> ModelRequest[Any]:
-        """Return the request with a step's prompt in place of the user's text; images and files stay beside it."""
+        """Return the request with a step's prompt in place of the user's text; images and files stay."""
         *others, last = cast("list[AnyMessage]", prompt.to_messages())
         content = self._asked.content if isinstance(self._asked.content, list) else []
-        beside = [block for block in content if isinstance(block, dict) and block.get("type") != "text"]
-        if beside:
+        files = [block for block in content if isinstance(block, dict) and block.get("type") != "text"]
+        if files:
             text = last.content if isinstance(last.content, list) else [{"type": "text", "text": last.content}]
-            last = last.model_copy(update={"content": [*text, *beside]})
+            last = last.model_copy(update={"content": [*text, *files]})
         if isinstance(last, HumanMessage):
             last = self._asked.model_copy(update={"content": last.content})  # with its name, its id and the like
         return self._request.override(messages=[*self._before, *others, last, *self._since])

@@ -61,7 +61,7 @@ class ChainMethods:
 
         Args:
             max_tokens: How many tokens an answer has at most.
-            config: A config for all calls of the tools, beside what is bound to the chain and the config of each call.
+            config: A config for all calls of the tools, added to what the chain and each call have.
 
         Raises:
             ConfigurationError: `max_tokens` is less than 100.

@@ -178,7 +178,7 @@ class SelfRouteMiddleware(AgentMiddleware[SelfRouteState, Any, Any]):
 
 
 def _untouched(response: ModelResponse[Any]) -> ExtendedModelResponse[Any]:
-    """Return a response that is not routed; no report of an earlier answer stays beside it."""
+    """Return a response that is not routed; no report of an earlier answer stays."""
     return ExtendedModelResponse(response, Command(update={"selfroute": None, "selfroute_turn": None}))
 
 

@@ -71,7 +71,7 @@ def asking(
         raise ConfigurationError(msg)
     if isinstance(reporting, RunnableSequence) and isinstance(_inside(reporting.first), BaseLanguageModel):
         return _Unparsed(_unread(reporting.first, report), reduce(or_, reporting.steps[1:]))
-    with suppress(TypeError, NotImplementedError):  # a custom model may not offer its message beside the report
+    with suppress(TypeError, NotImplementedError):  # a custom model may not offer its message with the report
         reporting = ask(report, include_raw=True)
     return cast("Runnable[Any, Any]", reporting)
 

@@ -26,7 +26,7 @@ class MessageTally(Tally):
         about: The messages' metadata, merged; a later value replaces an earlier one.
         phases: The phases of the blocks of text, by their index.
         calls_tool: Whether a message without text calls a tool.
-        refusal: The text of a refusal that the provider sends beside the reply.
+        refusal: The text of a refusal that the provider sends with the reply.
     """
 
     __slots__ = ("about", "calls_tool", "phases", "refusal")
@@ -100,7 +100,7 @@ class MessageTally(Tally):
 
 
 def _refusal_of(message: AIMessage) -> str:
-    """Return the text of a refusal: OpenAI's clients keep it beside the content, or in a block of it."""
+    """Return the text of a refusal: OpenAI's clients keep it next to the content, or in a block of it."""
     blocks = message.content if isinstance(message.content, list) else []
     return "".join(map(refusal_in, [message.additional_kwargs, *blocks]))
 
@@ -132,7 +132,7 @@ def _counts(reported: Mapping[str, Any]) -> StepUsage:
         read,
         written_of(read, reported.get("output_tokens"), reported.get("total_tokens")),
         read if repeated else detail("cache_read"),
-        # Anthropic's models report these instead of "cache_creation", or beside it.
+        # Anthropic's models report these instead of "cache_creation", or with it.
         cache_write_tokens=0 if repeated else max(detail("cache_creation"), for_minutes + for_an_hour),
         cache_write_1h_tokens=0 if repeated else for_an_hour,
         repeated=repeated,

@@ -179,7 +179,7 @@ class SelfRouteQueryEngine(NamesUncopied, RetrieverQueryEngine):
 
         Raises:
             ConfigurationError: The index's vector store cannot list its nodes, so you must pass `documents`. Or you
-                passed filters, and the index's retriever ignores filters; or keys beside `documents`.
+                passed filters, and the index's retriever ignores filters; or keys and `documents`.
         """
         check_index(index)
         check_filters(filters)
@@ -371,7 +371,7 @@ def _check_alone(synthesizer: Any, fields: dict[str, Any]) -> None:
     """Check the type of a synthesizer, and that its fields are not also passed separately."""
     _SYNTHESIZER.check("response_synthesizer", synthesizer)
     if fields["llm"] is synthesizer.llm:
-        del fields["llm"]  # LlamaIndex passes it to its own engines beside a synthesizer, too
+        del fields["llm"]  # LlamaIndex passes it to its own engines along with a synthesizer, too
     twice = [name for name, value in fields.items() if value != _DEFAULTS.get(name)]
     if twice:
         msg = f"pass {', '.join(twice)} to the response_synthesizer, which holds these fields"

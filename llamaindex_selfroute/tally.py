@@ -34,7 +34,7 @@ class ResponseTally(Tally):
         latest: What the provider sent last, in its own form.
         calls_tool: Whether a response without text calls a tool.
         reason: How the reply ended, if an error said so.
-        refusal: The text of a refusal that the provider sends beside the reply.
+        refusal: The text of a refusal that the provider sends with the reply.
     """
 
     __slots__ = ("_phases", "calls_tool", "last", "latest", "reason", "refusal")

@@ -1,4 +1,4 @@
-"""The setting of the paper, beside the default."""
+"""The setting of the paper, which is not the default."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ class Prompt:
     Attributes:
         value: The prompt as the framework sends it.
         context: The text of the passages or documents in it.
-        schema: The length of a report's schema beside it, in characters.
+        schema: The length of a report's schema that is sent with it, in characters.
     """
 
     __slots__ = ("context", "schema", "value")

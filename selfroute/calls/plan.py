@@ -150,7 +150,7 @@ class Plan(Settings):
             default: Makes a default prompt of one of `selfroute.prompts` and the instructions.
 
         Raises:
-            ConfigurationError: There are instructions beside a prompt of the user's own.
+            ConfigurationError: There are instructions and a prompt of the user's own.
         """
         (first, last), text, graded = given, self.instructions, self.answerability == "graded"
         if text is not None:

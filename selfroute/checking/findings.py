@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 Subject = Literal["source", "wall", "document", "window", "prices", "prompt"]
 Remark = tuple[bool | None, str, str]
-"""What a finding holds beside its subject."""
+"""What a finding holds in addition to its subject."""
 _MARKS = {True: "ok", False: "PROBLEM", None: "?"}
 _WIDTH = 110  # characters of a printed line
 _INDENT = " " * 19

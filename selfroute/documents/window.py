@@ -10,7 +10,7 @@ Count = Callable[[str], int]
 Document = TypeVar("Document")
 _STEPS = 8  # of the grid in one stretch: so much of it may lie off the middle
 _SIZES = 50  # of the room in a window, so that not every question has one of its own
-_SHORT = 250  # tokens of an instruction and a question, which have a place beside each limit
+_SHORT = 250  # tokens of an instruction and a question, for which each limit has room
 _WORD, _BEGINNING = 40, 60  # characters
 ENDS_OF_CONTEXTS = ("\n\n", "\n", ". ")
 """What ends the sentences on the context of a chunk that contextual retrieval writes before it."""
@@ -150,7 +150,7 @@ def room_of(limit: int, *, around: int) -> int:
 
 
 def _beside(around: int, *, room: int, limit: int, size: int) -> int:
-    """Return which part of a room is left beside the rest of a prompt that has a limit: at least a tenth of a size."""
+    """Return which part of a room is left by the rest of a prompt that has a limit: at least a tenth of a size."""
     step = max(size // _SIZES, 1)
     missing = max(around + room - limit, 0)
     return max(room - -(-missing // step) * step, size // 10)

@@ -234,8 +234,8 @@ class Usage:
         Returns:
             `rag`, `sections` and `long_context` (counts or None), `total_tokens`, `estimated`, `long_context_only`,
             `token_ratio`, `cost` and `cost_long_context_only` (decimal strings in US dollars, or None),
-            `cost_unknown`: the reason why one of the two costs is None, and `ledger`: what a ledger adds up beside
-            that. This is as brief as can be, since some pipelines show it to a model: `models` (the input, cached and
+            `cost_unknown`: the reason why one of the two costs is None, and `ledger`: what else a ledger adds
+            up. This is as brief as can be, since some pipelines show it to a model: `models` (the input, cached and
             written tokens of each), `cold` and `warm` (costs); `cost`, the known part of a cost that is None; and
             `estimated`, the steps whose tokens are, if others are not.
         """
