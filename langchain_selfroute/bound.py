@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+from langchain_core.callbacks.manager import CallbackManagerForChainRun
 from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig, RunnableWithFallbacks
 from langchain_core.runnables.base import RunnableBindingBase
-from langchain_core.runnables.config import merge_configs
+from langchain_core.runnables.config import ensure_config, get_callback_manager_for_config, merge_configs
 from langchain_core.runnables.configurable import (
     DynamicRunnable,
     RunnableConfigurableAlternatives,
@@ -19,6 +20,7 @@ from langchain_core.runnables.configurable import (
 from langchain_core.runnables.utils import AnyConfigurableField, ConfigurableField
 
 from langchain_selfroute.convert import config_within
+from langchain_selfroute.running import Running, recorded_findings
 from selfroute import prompts
 from selfroute.agent_tools import MOST_TOKENS, check_most
 from selfroute.errors import ConfigurationError
@@ -80,23 +82,46 @@ class ChainMethods:
         A service calls this when it starts. Nothing is retrieved, and no model is asked.
         """
         chain, config = self._within(config)
-        chain.warm_up(config)
+        get_callback_manager_for_config(ensure_config())  # LangChain loads its tracers
+        manager = CallbackManagerForChainRun.get_noop_manager()
+        chain._call(prompts.CHECK_QUESTION, manager, config).warm_up()  # noqa: SLF001
 
     def check(
         self, question: str | Mapping[str, Any] = prompts.CHECK_QUESTION, config: RunnableConfig | None = None
     ) -> Findings:
-        """Try the parts of the chain on one question, without asking a model, as `SelfRouteChain.check` does."""
+        """Try the parts of this chain on one question, without asking a model.
+
+        This retrieves for the question, and reads the documents behind the passages, as a call with this config would
+        after a decline. So it costs what retrieving costs: an embedding, and whatever your own retriever asks a model.
+
+        Args:
+            question: The question, or all inputs; by default one that may find anything.
+            config: The config, as for `invoke`.
+
+        Returns:
+            A finding for each of `source`, `wall`, `document`, `window`, `prices` and `prompt`, which says what to do.
+            Print them. Anything that fails on the way is a finding, too.
+
+        Raises:
+            InputError: The question is blank.
+        """
+        from selfroute import checking  # noqa: PLC0415 - only where it is used
+
         chain, config = self._within(config)
-        findings: Findings = chain.check(question, config)
-        return findings
+        with Running("check", question, config) as run:
+            call = chain._call(question, run.manager, run.config)  # noqa: SLF001
+            return run.end(run.perform(checking.check, call), recorded_findings)
 
     async def acheck(
         self, question: str | Mapping[str, Any] = prompts.CHECK_QUESTION, config: RunnableConfig | None = None
     ) -> Findings:
-        """Check asynchronously."""
+        """The async twin of `check`."""
+        from selfroute import checking  # noqa: PLC0415
+
         chain, config = self._within(config)
-        findings: Findings = await chain.acheck(question, config)
-        return findings
+        async with Running("check", question, config) as run:
+            call = chain._call(question, run.manager, run.config)  # noqa: SLF001
+            return await run.aend(await run.aperform(checking.acheck(call)), recorded_findings)
 
     def configurable_fields(self, **kwargs: AnyConfigurableField) -> Any:
         """Let the config of a call set fields."""

@@ -3,38 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, cast
 
-from langchain_core.callbacks.manager import CallbackManagerForChainRun
 from langchain_core.documents import Document
-from langchain_core.prompts import BasePromptTemplate, ChatPromptTemplate
+from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableSerializable
-from langchain_core.runnables.config import ensure_config, get_callback_manager_for_config
-from langchain_core.runnables.graph import Graph
-from langchain_core.runnables.utils import ConfigurableFieldSpec, get_unique_config_specs
 from langchain_core.stores import BaseStore
 from langchain_core.vectorstores import VectorStore
-from pydantic import BaseModel, Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 from typing_extensions import Self, Unpack, override
 
 from langchain_selfroute import arguments, prompting, runs, structured
 from langchain_selfroute.bound import ChainMethods
 from langchain_selfroute.convert import Source
-from langchain_selfroute.host import ChainParts, LangChainHost, Manager, source_key_of
+from langchain_selfroute.default_prompts import DEFAULTS as DEFAULT_PROMPTS
+from langchain_selfroute.default_prompts import copied, default_prompt, is_own
+from langchain_selfroute.host import ChainParts, LangChainHost, Manager
 from langchain_selfroute.models import certain_name_of, name_of
-from langchain_selfroute.runs import ChainCall, Running, awhole, entry_recorder, recorded_findings, whole
-from langchain_selfroute.schema import (
-    ChainFields,
-    SelfRouteInput,
-    SelfRouteOutput,
-    Uncited,
-    graph_of,
-    tool_fields,
-)
+from langchain_selfroute.running import Running
+from langchain_selfroute.runs import ChainCall, awhole, entry_recorder, whole
+from langchain_selfroute.schema import ChainFields, SelfRouteOutput
+from langchain_selfroute.shape import ChainShape
 from langchain_selfroute.stored.reading import StoredDocuments, documents_behind
 from langchain_selfroute.stored.stores import Fetch
-from selfroute import prompts
 from selfroute.calls.call import Call
 from selfroute.calls.memory import Memory
 from selfroute.calls.plan import Plan, reach_of
@@ -46,38 +38,15 @@ from selfroute.usage import prices
 from selfroute.usage.prices import is_one_model
 
 if TYPE_CHECKING:
-    from langchain_core.tools import BaseTool  # takes long to import
-
-    from selfroute.checking import Findings
+    pass  # takes long to import
 
 _NO_OPTIONS: Mapping[str, Any] = {}
 
 
-@lru_cache(maxsize=64)
-def _prompt(template: str, instructions: str | None = None) -> ChatPromptTemplate:
-    template = template.replace("{question}", "{input}")
-    if instructions is None:
-        return ChatPromptTemplate([("placeholder", "{chat_history}"), ("human", template)])
-    prompt = ChatPromptTemplate([("placeholder", "{chat_history}"), ("human", prompts.INSTRUCTIONS + template)])
-    return prompt.partial(instructions=instructions)
-
-
-_DEFAULTS = _prompt(prompts.RAG), _prompt(prompts.LONG_CONTEXT)
-
-
-def _is_own(prompt: Any, default: Any) -> bool:
-    return bool(getattr(prompt, "messages", None) != default.messages)  # copies of templates differ
-
-
-def _copied(prompt: ChatPromptTemplate) -> ChatPromptTemplate:
-    """Copy what a user may change in place; a deep copy of two prompts takes longer than two questions."""
-    history, human = prompt.messages
-    own = human.model_copy(update={"prompt": human.prompt.model_copy()})  # type: ignore[union-attr]
-    return prompt.model_copy(update={"messages": [history.model_copy(), own]})
-
-
 @lists_fields("retriever", "llm", "documents", name="The name of its runs, in traces.")
-class SelfRouteChain(ChainMethods, Settings, RunnableSerializable[str | Mapping[str, Any], SelfRouteOutput]):
+class SelfRouteChain(
+    ChainMethods, ChainShape, Settings, RunnableSerializable[str | Mapping[str, Any], SelfRouteOutput]
+):
     r"""Answer from the retrieved passages; read more only when the model declines or is not sure.
 
     A drop-in replacement for `create_retrieval_chain`. In the first step the model answers from the passages, and says
@@ -129,11 +98,11 @@ class SelfRouteChain(ChainMethods, Settings, RunnableSerializable[str | Mapping[
     long_context_llm: Runnable[Any, Any] | None = None
     """The model of the last step; `llm` if None."""
 
-    rag_prompt: Runnable[Any, Any] = Field(default_factory=partial(_copied, _DEFAULTS[0]))
+    rag_prompt: Runnable[Any, Any] = Field(default_factory=partial(copied, DEFAULT_PROMPTS[0]))
     """The prompt of the first step, with the variables `context` and `input`, and optionally `chat_history` and
     `refusal`: a template, a configurable one, or a runnable that takes them and returns a prompt."""
 
-    long_context_prompt: Runnable[Any, Any] = Field(default_factory=partial(_copied, _DEFAULTS[1]))
+    long_context_prompt: Runnable[Any, Any] = Field(default_factory=partial(copied, DEFAULT_PROMPTS[1]))
     """The prompt of the last step, with the same variables."""
 
     document_prompt: BasePromptTemplate | None = None  # type: ignore[type-arg]
@@ -234,64 +203,6 @@ class SelfRouteChain(ChainMethods, Settings, RunnableSerializable[str | Mapping[
             fields.setdefault("draft_passages", k)
         return cls(retriever=retriever, llm=llm, documents=stored, **fields)
 
-    @property
-    @override
-    def InputType(self) -> Any:
-        # Only the dict: `as_tool` accepts no schema of a union.
-        return SelfRouteInput
-
-    @property
-    @override
-    def OutputType(self) -> Any:
-        return SelfRouteOutput if self.citations else Uncited
-
-    @property
-    @override
-    def config_specs(self) -> list[ConfigurableFieldSpec]:
-        models, supplied = (self.llm, self.long_context_llm), (self.documents, self.start)
-        parts = (self.retriever, *models, *supplied, self.rag_prompt, self.long_context_prompt)
-        return get_unique_config_specs(
-            spec for part in parts if isinstance(part, Runnable) for spec in part.config_specs
-        )
-
-    @override
-    def get_graph(self, config: RunnableConfig | None = None) -> Graph:
-        start, end = self.get_input_schema(config), self.get_output_schema(config)
-        source = self.documents if isinstance(self.documents, Runnable) else self.retriever
-        ladder = self._plan().ladder("long_context" if self.start == "long_context" else "rag")
-        steps: dict[str, Runnable[Any, Any]] = {"retrieve": self.retriever}
-        for step in ladder:
-            if step != "rag":
-                steps.setdefault("read_documents", source)
-            steps[step] = self._models[step]
-        return graph_of(steps, start=start, end=end, chooses=self.start not in ("rag", "long_context"))
-
-    @override
-    def as_tool(
-        self,
-        args_schema: type[BaseModel] | None = None,
-        *,
-        name: str | None = None,
-        description: str | None = None,
-        arg_types: dict[str, type] | None = None,
-    ) -> BaseTool:
-        """Return a tool that gives an agent `answer`, `route`, `answerable` and `sources`, the names of what was read.
-
-        With `citations=True` it also gives the citations. The artifact of its message has all keys of the result, but
-        not the text of whole documents.
-        """
-        from langchain_core.tools import convert_runnable_to_tool  # noqa: PLC0415 - it takes long
-
-        tool = convert_runnable_to_tool(self, args_schema, name=name, description=description, arg_types=arg_types)
-        return tool.model_copy(update=tool_fields(self, source_key_of(self.documents)))
-
-    @override
-    def get_prompts(self, config: RunnableConfig | None = None) -> list[BasePromptTemplate[Any]]:
-        of_step = self._prompts(self._plan())
-        own = (self.rag_prompt, self.long_context_prompt)
-        shown = [one if one in own else _copied(one) for one in (of_step["rag"], of_step["long_context"])]  # type: ignore[arg-type]
-        return [found for prompt in shown for found in prompt.get_prompts(config)]
-
     @cached_property
     def _memory(self) -> Memory:
         """What this chain keeps from one call to the next. The constructor makes it, so shallow copies share it."""
@@ -306,13 +217,15 @@ class SelfRouteChain(ChainMethods, Settings, RunnableSerializable[str | Mapping[
 
     @property
     def _has_default_rag_prompt(self) -> bool:
-        return not _is_own(self.rag_prompt, _DEFAULTS[0])
+        return not is_own(self.rag_prompt, DEFAULT_PROMPTS[0])
 
     def _asks_for_numbers(self) -> bool:
-        return not _is_own(self.rag_prompt, _DEFAULTS[0]) or prompting.check_numbers("rag_prompt", self.rag_prompt)
+        return not is_own(self.rag_prompt, DEFAULT_PROMPTS[0]) or prompting.check_numbers("rag_prompt", self.rag_prompt)
 
     def _prompts(self, plan: Plan) -> dict[Route, Runnable[Any, Any]]:
-        return plan.prompts((self.rag_prompt, self.long_context_prompt), _DEFAULTS, is_own=_is_own, default=_prompt)
+        return plan.prompts(
+            (self.rag_prompt, self.long_context_prompt), DEFAULT_PROMPTS, is_own=is_own, default=default_prompt
+        )
 
     def _parts(self) -> ChainParts:
         """Return the parts that a call works with, as the chain is configured now."""
@@ -385,50 +298,3 @@ class SelfRouteChain(ChainMethods, Settings, RunnableSerializable[str | Mapping[
         """The async twin of `stream`."""
         make = partial(self._call, input, config=config, kwargs=kwargs, streaming=True)
         return runs.astream(self, input, config, make, kwargs)
-
-    @override
-    def warm_up(self, config: RunnableConfig | None = None) -> None:
-        """Do once what would otherwise hold up the first question, for a tenth of a second; `check` does so, too.
-
-        A service calls this when it starts. Nothing is retrieved, and no model is asked.
-        """
-        get_callback_manager_for_config(ensure_config())  # LangChain loads its tracers
-        manager = CallbackManagerForChainRun.get_noop_manager()
-        self._call(prompts.CHECK_QUESTION, manager, config).warm_up()
-
-    @override
-    def check(
-        self, question: str | Mapping[str, Any] = prompts.CHECK_QUESTION, config: RunnableConfig | None = None
-    ) -> Findings:
-        """Try the parts of this chain on one question, without asking a model.
-
-        This retrieves for the question, and reads the documents behind the passages, as a call with this config would
-        after a decline. So it costs what retrieving costs: an embedding, and whatever your own retriever asks a model.
-
-        Args:
-            question: The question, or all inputs; by default one that may find anything.
-            config: The config, as for `invoke`.
-
-        Returns:
-            A finding for each of `source`, `wall`, `document`, `window`, `prices` and `prompt`, which says what to do.
-            Print them. Anything that fails on the way is a finding, too.
-
-        Raises:
-            InputError: The question is blank.
-        """
-        from selfroute import checking  # noqa: PLC0415 - only where it is used
-
-        with Running("check", question, config) as run:
-            call = self._call(question, run.manager, run.config)
-            return run.end(run.perform(checking.check, call), recorded_findings)
-
-    @override
-    async def acheck(
-        self, question: str | Mapping[str, Any] = prompts.CHECK_QUESTION, config: RunnableConfig | None = None
-    ) -> Findings:
-        """The async twin of `check`."""
-        from selfroute import checking  # noqa: PLC0415
-
-        async with Running("check", question, config) as run:
-            call = self._call(question, run.manager, run.config)
-            return await run.aend(await run.aperform(checking.acheck(call)), recorded_findings)

@@ -11,7 +11,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.graph import Graph
 from typing_extensions import NotRequired, TypedDict
 
-from langchain_selfroute.runs import recorded
+from langchain_selfroute.running import recorded
 from selfroute.answerability import Signal
 from selfroute.calls.settings import Options
 from selfroute.effects import Route

@@ -10,7 +10,7 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, StructuredTool
 
-from langchain_selfroute.runs import Running
+from langchain_selfroute.running import Running
 from selfroute.agent_tools import TOOLS, ToolResult, failed
 from selfroute.lookup import Lookup, Queries
 

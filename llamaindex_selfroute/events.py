@@ -13,7 +13,7 @@ from pydantic import ConfigDict, PrivateAttr, field_serializer
 from typing_extensions import Self, override
 
 from llamaindex_selfroute.internals import pass_over
-from selfroute.usage.counts import Entry
+from selfroute.usage.entry import Entry
 from selfroute.usage.ledger import Ledger
 
 _SILENT = frozenset([NullEventHandler])

@@ -34,7 +34,7 @@ from selfroute.effects import Decided, Route
 from selfroute.prompts import sendable
 from selfroute.usage.account import Tally
 from selfroute.usage.addresses import account_of
-from selfroute.usage.counts import Entry
+from selfroute.usage.entry import Entry
 from selfroute.usage.prices import PricedModel
 
 dispatcher = get_dispatcher(__name__)

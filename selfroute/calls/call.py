@@ -31,7 +31,8 @@ from selfroute.effects import (
 from selfroute.errors import NoReplyError
 from selfroute.flow import Flow, self_route
 from selfroute.usage.account import Account
-from selfroute.usage.counts import Entry, StepUsage
+from selfroute.usage.counts import StepUsage
+from selfroute.usage.entry import Entry
 from selfroute.usage.prices import cost_of
 
 if TYPE_CHECKING:

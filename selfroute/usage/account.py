@@ -12,7 +12,8 @@ from selfroute.answerability.ending import DONE, Ending
 from selfroute.effects import Answer, Decided, Route
 from selfroute.languages.tokens import count_tokens
 from selfroute.usage import prices, telemetry
-from selfroute.usage.counts import NO_USAGE, NOTHING, Entry, StepUsage, Usage
+from selfroute.usage.counts import NO_USAGE, NOTHING, StepUsage, Usage
+from selfroute.usage.entry import Entry
 from selfroute.usage.prices import UNKNOWN, PricedModel
 
 if TYPE_CHECKING:

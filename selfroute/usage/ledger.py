@@ -9,7 +9,8 @@ from copy import deepcopy
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from selfroute.usage.counts import STEPS, Entry
+from selfroute.usage.counts import STEPS
+from selfroute.usage.entry import Entry
 from selfroute.usage.ledger_text import table
 
 if TYPE_CHECKING:

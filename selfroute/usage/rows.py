@@ -9,7 +9,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from selfroute.errors import InputError
-from selfroute.usage.counts import FREE, NOTHING, STEPS, UNPRICED, Cost, Entry, StepUsage, Usage
+from selfroute.usage.counts import FREE, NOTHING, STEPS, UNPRICED, Cost, StepUsage, Usage
+from selfroute.usage.entry import Entry
 
 _MOST = 10**15  # what is more is neither tokens nor dollars nor seconds, and might not fit a float
 _PLACES = 60  # of an amount; written out, 1E-999999 has a million

@@ -13,7 +13,7 @@ from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from selfroute.usage.counts import Entry
+from selfroute.usage.entry import Entry
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context

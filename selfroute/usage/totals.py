@@ -8,7 +8,8 @@ from decimal import Decimal
 from typing import Any
 
 from selfroute.effects import Route
-from selfroute.usage.counts import NOTHING, STEPS, Cost, Entry, StepUsage, Usage, prompts_of
+from selfroute.usage.counts import NOTHING, STEPS, Cost, StepUsage, Usage, prompts_of
+from selfroute.usage.entry import Entry
 
 _MAX_TIMES = 100_000  # of each kind
 _MAX_MODELS = 100

@@ -51,7 +51,8 @@ from loopback import LoopbackServer, Reply, Request
 from selfroute.effects import Route
 from selfroute.policies import Budget
 from selfroute.usage import StepUsage
-from selfroute.usage.counts import FREE, NOTHING, Entry, Outcome
+from selfroute.usage.counts import FREE, NOTHING
+from selfroute.usage.entry import Entry, Outcome
 from selfroute.usage.ledger import Ledger
 
 Models = tuple[str, str | None]  # the clients of both steps; None: the first one's model

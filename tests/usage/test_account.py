@@ -13,7 +13,7 @@ from selfroute.answerability.ending import ANSWERED, NO_PASSAGES, STARTED
 from selfroute.effects import Answer, Decided
 from selfroute.usage import StepUsage, Usage
 from selfroute.usage.account import Account
-from selfroute.usage.counts import Entry
+from selfroute.usage.entry import Entry
 from selfroute.usage.prices import PricedModel
 
 DECLINED = Verdict(declined=True, signal="sentinel", evidence="unanswerable")

@@ -24,7 +24,8 @@ from scenarios import QUESTION
 from selfroute.errors import InputError
 from selfroute.usage import Cost, StepUsage, Usage
 from selfroute.usage import totals as sums
-from selfroute.usage.counts import STEPS, Entry
+from selfroute.usage.counts import STEPS
+from selfroute.usage.entry import Entry
 from selfroute.usage.ledger import Ledger
 from selfroute.usage.ledger_text import dollars
 

@@ -13,7 +13,7 @@ from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langchain_core.runnables.base import RunnableBindingBase
 from langchain_core.vectorstores import VectorStoreRetriever
 
-from langchain_selfroute import SelfRouteChain, runs
+from langchain_selfroute import SelfRouteChain, running, runs
 from langchain_selfroute.host import LangChainHost
 from langchain_selfroute.models import name_of, window_of
 from langchain_selfroute.tally import MessageTally
@@ -85,7 +85,7 @@ class ChainPipeline(Pipeline):
         chain = self._chain.model_copy(update=changes)
 
         def perform(given: Any, config: RunnableConfig, **kwargs: Any) -> tuple[Answer, dict[str, Any]]:
-            with runs.Running(chain.get_name(), given, config) as run:
+            with running.Running(chain.get_name(), given, config) as run:
                 parts, manager = chain._parts(), run.manager  # noqa: SLF001
                 host = LangChainHost(parts, given, manager=manager, config=config, kwargs=kwargs, streaming=False)
                 record = runs.entry_recorder(manager.handlers)
@@ -121,4 +121,4 @@ def _answered(call: Call[Any]) -> tuple[Answer, dict[str, Any]]:
 
 def _recorded(answered: tuple[Answer, dict[str, Any]]) -> dict[str, Any]:
     """Return what a run of the chain records, as for a ledger."""
-    return runs.recorded(answered[1])
+    return running.recorded(answered[1])
