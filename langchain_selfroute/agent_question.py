@@ -21,7 +21,7 @@ from pydantic import Field
 from typing_extensions import NotRequired, TypedDict, override
 
 from langchain_selfroute.chain import SelfRouteChain
-from langchain_selfroute.host import source_key_of
+from langchain_selfroute.retrieving import source_key_of
 from langchain_selfroute.schema import brief_of
 from selfroute.usage.rows import added
 

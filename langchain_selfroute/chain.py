@@ -19,8 +19,9 @@ from langchain_selfroute.bound import ChainMethods
 from langchain_selfroute.convert import Source
 from langchain_selfroute.default_prompts import DEFAULTS as DEFAULT_PROMPTS
 from langchain_selfroute.default_prompts import copied, default_prompt, is_own
-from langchain_selfroute.host import ChainParts, LangChainHost, Manager
+from langchain_selfroute.host import LangChainHost
 from langchain_selfroute.models import certain_name_of, name_of
+from langchain_selfroute.retrieving import ChainParts, Manager
 from langchain_selfroute.running import Running
 from langchain_selfroute.runs import ChainCall, awhole, entry_recorder, whole
 from langchain_selfroute.schema import ChainFields, SelfRouteOutput
@@ -284,10 +285,7 @@ class SelfRouteChain(
     def stream(
         self, input: str | Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any
     ) -> Iterator[SelfRouteOutput]:
-        """Answer a question in chunks that add up to the output of `invoke`; closing the stream stops the model.
-
-        With `answerability="structured"` the answer comes in one piece.
-        """
+        """Answer a question in chunks that add up to the output of `invoke`; closing the stream stops the model."""
         make = partial(self._call, input, config=config, kwargs=kwargs, streaming=True)
         return runs.stream(self, input, config, make, kwargs)
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from typing_extensions import override
 
 from langchain_selfroute.default_prompts import copied
-from langchain_selfroute.host import source_key_of
+from langchain_selfroute.retrieving import source_key_of
 from langchain_selfroute.schema import SelfRouteInput, SelfRouteOutput, Uncited, graph_of, tool_fields
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from llama_index.core.vector_stores import MetadataFilters
 from llamaindex_selfroute.convert import Source, checked_prompt
 from selfroute.answerability.structured import Answerability
 from selfroute.arguments import Expected, check_takes
-from selfroute.calls.settings import Options, Settings, checked
+from selfroute.calls.settings import DEFAULTS, Options, Settings, checked
 from selfroute.documents.stored import BaseStoredDocuments
 from selfroute.errors import ConfigurationError
 
@@ -178,3 +178,16 @@ _CHECKS: Mapping[str, Callable[[Any], Any]] = {
     **{name: partial(checked_prompt, name) for name in PROMPTS},
     **{name: partial(checked, name) for name in Settings.model_fields},
 }
+
+
+_FIELD_DEFAULTS = {**vars(DEFAULTS), "streaming": False}  # the default of all other fields is None
+
+
+def check_alone(synthesizer: Any, fields: dict[str, Any]) -> None:
+    """Check that the fields of a synthesizer are not also passed separately."""
+    if fields["llm"] is synthesizer.llm:
+        del fields["llm"]  # LlamaIndex passes it to its own engines along with a synthesizer, too
+    twice = [name for name, value in fields.items() if value != _FIELD_DEFAULTS.get(name)]
+    if twice:
+        msg = f"pass {', '.join(twice)} to the response_synthesizer, which holds these fields"
+        raise ConfigurationError(msg)

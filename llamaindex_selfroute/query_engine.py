@@ -12,7 +12,6 @@ from llama_index.core.callbacks import CallbackManager
 from llama_index.core.indices.base import BaseIndex
 from llama_index.core.llms import LLM
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
-from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index.core.vector_stores import MetadataFilters
 from typing_extensions import Self, Unpack, override
@@ -20,6 +19,7 @@ from typing_extensions import Self, Unpack, override
 from llamaindex_selfroute import internals
 from llamaindex_selfroute.arguments import (
     SynthesizerFields,
+    check_alone,
     check_callbacks,
     check_filters,
     check_index,
@@ -28,32 +28,28 @@ from llamaindex_selfroute.arguments import (
 )
 from llamaindex_selfroute.asked import AskedEngine, asked_in, carrying
 from llamaindex_selfroute.convert import Source, bundle_of
+from llamaindex_selfroute.engine_methods import EngineMethods
 from llamaindex_selfroute.host import LlamaIndexHost, QueryCall
 from llamaindex_selfroute.stored.limits import takes_filters, watched
 from llamaindex_selfroute.stored.reading import StoredDocuments, documents_behind
 from llamaindex_selfroute.synthesizer import SelfRouteSynthesizer, limited
-from selfroute.agent_tools import MOST_TOKENS, check_most
 from selfroute.arguments import Expected, refuse_unknown
 from selfroute.calls.plan import reach_of
 from selfroute.calls.settings import DEFAULTS
 from selfroute.copies import NamesUncopied
 from selfroute.errors import ConfigurationError
-from selfroute.prompts import CHECK_QUESTION
 
 if TYPE_CHECKING:
-    from llama_index.core.tools import FunctionTool
-
-    from selfroute.checking import Findings
+    pass
 
 _SYNTHESIZER = Expected(
     "a SelfRouteSynthesizer",
     "pass SelfRouteSynthesizer(documents=..., llm=...), or leave it out and pass documents= and llm= instead",
     lambda value: isinstance(value, SelfRouteSynthesizer),
 )
-_DEFAULTS = {**vars(DEFAULTS), "streaming": False}  # the default of all other fields is None
 
 
-class SelfRouteQueryEngine(NamesUncopied, RetrieverQueryEngine):
+class SelfRouteQueryEngine(NamesUncopied, EngineMethods):
     """Answer from the retrieved nodes; read more only when the model declines or is not sure.
 
     A `RetrieverQueryEngine` with a `SelfRouteSynthesizer`, which describes the steps, the response and the options.
@@ -117,7 +113,8 @@ class SelfRouteQueryEngine(NamesUncopied, RetrieverQueryEngine):
             )
         else:
             synthesizer = response_synthesizer
-            _check_alone(synthesizer, {"documents": documents, "llm": llm, **fields})
+            _SYNTHESIZER.check("response_synthesizer", synthesizer)
+            check_alone(synthesizer, {"documents": documents, "llm": llm, **fields})
         super().__init__(retriever, synthesizer, node_postprocessors, callback_manager)
 
     @classmethod
@@ -183,27 +180,25 @@ class SelfRouteQueryEngine(NamesUncopied, RetrieverQueryEngine):
         """
         check_index(index)
         check_filters(filters)
-        limits: dict[str, Any] = {} if filters is None else {"filters": filters}
         found = reach_of(
             similarity_top_k, reach, sections=fields.get("sections", DEFAULTS.sections), name="similarity_top_k"
         )
         if found != similarity_top_k:
             fields.setdefault("draft_passages", similarity_top_k)
-        retriever = index.as_retriever(similarity_top_k=found, **limits)
+        retriever = index.as_retriever(similarity_top_k=found, **({} if filters is None else {"filters": filters}))
         if filters and filters.filters and not takes_filters(retriever):
             msg = f"{type(retriever).__name__} ignores filters; use a retriever that applies them"
             raise ConfigurationError(msg)
-        if documents is not None and (source_key or order_key):
+        if documents is None:
+            documents = StoredDocuments(index, filters=filters, source_key=source_key, order_key=order_key)
+        elif source_key or order_key:
             msg = "source_key and order_key are of StoredDocuments: pass them there, or leave documents out"
             raise ConfigurationError(msg)
-        stored = documents
-        if stored is None:
-            stored = StoredDocuments(index, filters=filters, source_key=source_key, order_key=order_key)
         return cls(
             retriever,
             node_postprocessors=node_postprocessors,
             callback_manager=callback_manager,
-            documents=stored,
+            documents=documents,
             llm=llm,
             **fields,
         )
@@ -216,56 +211,7 @@ class SelfRouteQueryEngine(NamesUncopied, RetrieverQueryEngine):
         engine._retriever = retriever  # noqa: SLF001
         return engine
 
-    def tools(self, *, max_tokens: int = MOST_TOKENS) -> list[FunctionTool]:
-        """Return tools for agents that want to look themselves: `search`, `find` and `open`.
-
-        They use this engine's retriever and documents, behind the same filters, and ask no model. `search` gives the
-        nodes that are nearest to a query, `find` the sections of one document that share most with some words, and
-        `open` a stretch of one document. The raw output has the same as plain data, with offsets and pages: `artifact`.
-
-        Args:
-            max_tokens: How many tokens an answer has at most.
-
-        Raises:
-            ConfigurationError: `max_tokens` is less than 100.
-        """
-        from llamaindex_selfroute.tools import tools_of  # noqa: PLC0415 - only where it is used
-
-        return tools_of(self._call, max_tokens=check_most(max_tokens))
-
-    def warm_up(self) -> None:
-        """Do once what would otherwise hold up the first question, for a tenth of a second; `check` does so, too.
-
-        A service calls this when it starts. Nothing is retrieved, and no model is asked.
-        """
-        self._call(CHECK_QUESTION).warm_up()
-
-    def check(self, question: str | QueryBundle = CHECK_QUESTION) -> Findings:
-        """Try the parts of this engine on one question, without asking a model.
-
-        This retrieves for the question, and reads the documents behind the nodes, as `query` would after a decline. So
-        it costs what retrieving costs: an embedding, and whatever your own retriever or postprocessor asks a model.
-
-        Args:
-            question: The question; by default one that may find anything.
-
-        Returns:
-            A finding for each of `source`, `wall`, `document`, `window`, `prices` and `prompt`, which says what to do.
-            Print them. Anything that fails on the way is a finding, too.
-
-        Raises:
-            InputError: The question is blank.
-        """
-        from selfroute import checking  # noqa: PLC0415 - only where it is used
-
-        return checking.check(self._call(question))
-
-    async def acheck(self, question: str | QueryBundle = CHECK_QUESTION) -> Findings:
-        """The async twin of `check`."""
-        from selfroute import checking  # noqa: PLC0415
-
-        return await checking.acheck(self._call(question))
-
+    @override
     def _call(self, question: str | QueryBundle) -> QueryCall:
         """Return a call that no synthesizer has begun, so it retrieves the nodes itself."""
         query = bundle_of(question)
@@ -346,33 +292,6 @@ class SelfRouteQueryEngine(NamesUncopied, RetrieverQueryEngine):
             as_asked = internals.with_parts(self, retriever, watched(postprocessors, documents))
         return AskedEngine(self, as_asked, synthesizer, documents)
 
-    @override
-    def _get_prompts(self) -> dict[str, Any]:
-        return self._synthesizer._get_prompts()  # noqa: SLF001 - as LlamaIndex does
-
-    @override
-    def update_prompts(self, prompts_dict: dict[str, Any]) -> None:
-        """Update prompts. `get_prompts` lists each under two names; the one that was changed counts."""
-        known = self.get_prompts()
-        super().update_prompts(
-            {name: one for name, one in prompts_dict.items() if name not in known or one != known[name]}
-        )
-
-    @override
-    def _update_prompts(self, prompts_dict: dict[str, Any]) -> None:
-        self._synthesizer._update_prompts(prompts_dict)  # noqa: SLF001
-
     @property
     def _synthesizer(self) -> SelfRouteSynthesizer:
         return cast("SelfRouteSynthesizer", internals.parts_of(self)[0])
-
-
-def _check_alone(synthesizer: Any, fields: dict[str, Any]) -> None:
-    """Check the type of a synthesizer, and that its fields are not also passed separately."""
-    _SYNTHESIZER.check("response_synthesizer", synthesizer)
-    if fields["llm"] is synthesizer.llm:
-        del fields["llm"]  # LlamaIndex passes it to its own engines along with a synthesizer, too
-    twice = [name for name, value in fields.items() if value != _DEFAULTS.get(name)]
-    if twice:
-        msg = f"pass {', '.join(twice)} to the response_synthesizer, which holds these fields"
-        raise ConfigurationError(msg)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 from llama_index.core import Settings as HostSettings
@@ -14,7 +14,7 @@ from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr
 from llama_index.core.instrumentation.events.synthesis import SynthesizeEndEvent, SynthesizeStartEvent
 from llama_index.core.llms import LLM
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
-from llama_index.core.prompts import BasePromptTemplate, PromptTemplate
+from llama_index.core.prompts import BasePromptTemplate
 from llama_index.core.response_synthesizers import BaseSynthesizer
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from typing_extensions import Unpack, override
@@ -23,11 +23,12 @@ from llamaindex_selfroute import models, responses
 from llamaindex_selfroute.arguments import PROMPTS, CheckedFields, SynthesizerFields
 from llamaindex_selfroute.asked import asked_in
 from llamaindex_selfroute.convert import Source, bundle_of, check_numbers, checked_prompt
+from llamaindex_selfroute.default_prompts import DEFAULTS as DEFAULT_PROMPTS
+from llamaindex_selfroute.default_prompts import default_prompt, is_own
 from llamaindex_selfroute.events import send
 from llamaindex_selfroute.host import LlamaIndexHost, QueryCall, SynthesizerParts
 from llamaindex_selfroute.stored.limits import filtered
 from llamaindex_selfroute.stored.reading import StoredDocuments
-from selfroute import prompts
 from selfroute.arguments import refuse_unknown
 from selfroute.calls.memory import Memory
 from selfroute.calls.plan import Plan
@@ -40,21 +41,6 @@ from selfroute.usage import prices
 from selfroute.usage.prices import is_one_model
 
 dispatcher = get_dispatcher(__name__)
-
-
-@lru_cache(maxsize=64)
-def _prompt(template: str, instructions: str | None = None) -> PromptTemplate:
-    template = template.replace("{context}", "{context_str}").replace("{question}", "{query_str}")
-    if instructions is None:
-        return PromptTemplate(template)
-    return PromptTemplate(prompts.INSTRUCTIONS + template, instructions=instructions)
-
-
-_DEFAULTS: tuple[BasePromptTemplate, BasePromptTemplate] = _prompt(prompts.RAG), _prompt(prompts.LONG_CONTEXT)
-
-
-def _is_own(prompt: BasePromptTemplate, default: BasePromptTemplate) -> bool:
-    return prompt is not default and bool(prompt != default)
 
 
 class SelfRouteSynthesizer(NamesUncopied, CheckedFields, BaseSynthesizer):
@@ -151,8 +137,8 @@ class SelfRouteSynthesizer(NamesUncopied, CheckedFields, BaseSynthesizer):
             setattr(self, name, value)
         self._memory = Memory(models.name_of)
         prices.load_price_lists()
-        self.rag_prompt = rag_prompt or _DEFAULTS[0]
-        self.long_context_prompt = long_context_prompt or _DEFAULTS[1]
+        self.rag_prompt = rag_prompt or DEFAULT_PROMPTS[0]
+        self.long_context_prompt = long_context_prompt or DEFAULT_PROMPTS[1]
         self._check_prompts({})
         self._plan().check_prices(lambda step: models.name_of(self._models[step]), shared=is_one_model(self._models))
 
@@ -183,13 +169,13 @@ class SelfRouteSynthesizer(NamesUncopied, CheckedFields, BaseSynthesizer):
 
     @property
     def _has_default_rag_prompt(self) -> bool:
-        return not _is_own(self.rag_prompt, _DEFAULTS[0])
+        return not is_own(self.rag_prompt, DEFAULT_PROMPTS[0])
 
     def _prompts(
         self, plan: Plan, first: BasePromptTemplate | None = None, last: BasePromptTemplate | None = None
     ) -> dict[Route, BasePromptTemplate]:
         given = first or self.rag_prompt, last or self.long_context_prompt
-        return plan.prompts(given, _DEFAULTS, is_own=_is_own, default=_prompt)
+        return plan.prompts(given, DEFAULT_PROMPTS, is_own=is_own, default=default_prompt)
 
     def _check_prompts(self, changed: Mapping[str, BasePromptTemplate]) -> None:
         """Check that the prompts, of which some are to be changed, go with the options."""
@@ -304,7 +290,7 @@ def limited(
 
 def _asks_for_numbers(prompt: BasePromptTemplate) -> bool:
     """Check that a prompt asks for the two numbers; return True."""
-    if _is_own(prompt, _DEFAULTS[0]):
+    if is_own(prompt, DEFAULT_PROMPTS[0]):
         check_numbers("rag_prompt", prompt)
     return True
 

@@ -269,9 +269,7 @@ SPANISH = Language(
         (
             "{the_asked} ({head} | {asked})* (no (es | son | resulta) {adverb}* ({enough} | clara) | {no} {permits}"
             " | no (puede | pueden) (ser | {inf}) | no se ({names} | {holds} ({end} | {in_text}) | encuentra"
-            " | encuentran"
-            " | {can} {inf})"
-            " | no (está | están) ({available} | {in_text}) | no tiene respuesta)"
+            " | encuentran | {can} {inf}) | no (está | están) ({available} | {in_text}) | no tiene respuesta)"
         ),
         "{who} (-{comma})* ,? (({the_text} | {the_work}) {silent} | {told_not})",
         (
@@ -279,10 +277,7 @@ SPANISH = Language(
             " {end} | no puedo)"
         ),
         "{lead} no {appears} {any}",
-        (
-            "{meta} ... (. | , | ,? {but}) {article} .. no (está | están | viene | vienen) (incluid | incluido"
-            " | incluida | incluidos | incluidas) {end}"
-        ),
+        "{meta} ... (. | , | ,? {but}) {article} .. no (está | están | viene | vienen) incluid* {end}",
     ),
     answers=(
         "... , (pero | aunque | aun así | sino) (-{telling})* (. | :)",
