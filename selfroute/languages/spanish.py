@@ -48,6 +48,7 @@ WORDS = {
     "who": """qué quién quiénes cuál cuáles cuándo dónde adónde cómo cuánto cuánta cuántos cuántas por_qué si en_qué
         a_qué con_qué de_qué""",
     "hay": "hay existe existen había",
+    "included": "incluid incluido incluida incluidos incluidas",
     "comma": ",",
     "available": "disponible disponibles accesible* incluid*",
     "able": "puedo podría pude logro consigo sabría",
@@ -277,7 +278,7 @@ SPANISH = Language(
             " {end} | no puedo)"
         ),
         "{lead} no {appears} {any}",
-        "{meta} ... (. | , | ,? {but}) {article} .. no (está | están | viene | vienen) incluid* {end}",
+        "{meta} ... (. | , | ,? {but}) {article} .. no (está | están | viene | vienen) {included} {end}",
     ),
     answers=(
         "... , (pero | aunque | aun así | sino) (-{telling})* (. | :)",
