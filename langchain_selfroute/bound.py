@@ -1,4 +1,4 @@
-"""What LangChain returns in place of a chain to which something is bound; the chain's own methods keep that here.
+"""Keep `tools`, `check` and `warm_up` on what LangChain returns in place of a chain to which something is bound.
 
 LangChain's classes hand attributes that they do not have on to the bare chain, and so lose a filter or a ledger.
 """

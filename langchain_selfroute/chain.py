@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from langchain_core.documents import Document
 from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableSerializable
+from langchain_core.runnables.config import ensure_config
 from langchain_core.stores import BaseStore
 from langchain_core.vectorstores import VectorStore
 from pydantic import Field, ValidationInfo, field_validator, model_validator
@@ -37,9 +38,6 @@ from selfroute.describing import lists_fields
 from selfroute.effects import Route
 from selfroute.usage import prices
 from selfroute.usage.prices import is_one_model
-
-if TYPE_CHECKING:
-    pass  # takes long to import
 
 _NO_OPTIONS: Mapping[str, Any] = {}
 
@@ -142,8 +140,8 @@ class SelfRouteChain(
         return arguments.checked(str(info.field_name), value)
 
     @model_validator(mode="after")
-    def _check_together(self) -> Self:
-        plan, models = self._plan(), self._models  # which checks the options together, too
+    def _check_parts(self) -> Self:
+        plan, models = self._plan(), self._models
         if plan.answerability == "graded" and not self._has_default_rag_prompt:
             prompting.check_numbers("rag_prompt", self.rag_prompt)
         self._prompts(plan)
@@ -286,7 +284,7 @@ class SelfRouteChain(
         self, input: str | Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any
     ) -> Iterator[SelfRouteOutput]:
         """Answer a question in chunks that add up to the output of `invoke`; closing the stream stops the model."""
-        make = partial(self._call, input, config=config, kwargs=kwargs, streaming=True)
+        make = partial(self._call, input, config=ensure_config(config), kwargs=kwargs, streaming=True)
         return runs.stream(self, input, config, make, kwargs)
 
     @override
@@ -294,5 +292,5 @@ class SelfRouteChain(
         self, input: str | Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any
     ) -> AsyncIterator[SelfRouteOutput]:
         """The async twin of `stream`."""
-        make = partial(self._call, input, config=config, kwargs=kwargs, streaming=True)
+        make = partial(self._call, input, config=ensure_config(config), kwargs=kwargs, streaming=True)
         return runs.astream(self, input, config, make, kwargs)

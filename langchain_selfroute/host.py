@@ -44,7 +44,7 @@ class LangChainHost(RetrievingHost):
     """What LangChain does for one call of a chain."""
 
     tally = MessageTally
-    _heard = TooLongHeard()  # within the latest call of a model
+    _heard: TooLongHeard | None = None  # within the latest call of a model
 
     @override
     def choose(self, start: Any) -> Any:
@@ -91,7 +91,7 @@ class LangChainHost(RetrievingHost):
         if self.settings.structured:
             model = structured.asking("llm", model, self.config, form=self.settings.form_of(step))
         config = self._child(step, f"selfroute:{step}")
-        if has_fallbacks(own, self.config):
+        if self._heard and has_fallbacks(own, self.config):
             cast("BaseCallbackManager", config["callbacks"]).add_handler(self._heard)
         prefix = prompt.prefix(self.question) if cache and cache.ttl else None
         value = prompt.value if cache is None or prefix is None else prompting.marked(prompt.value, prefix, cache)
@@ -146,7 +146,8 @@ class LangChainHost(RetrievingHost):
 
     @override
     def too_long(self, error: Exception) -> Exception | None:
-        return error if is_too_long(error) else self._heard.error
+        heard = self._heard.error if self._heard else None
+        return error if is_too_long(error) else heard
 
     @override
     def log_missing_usage(self, step: Route) -> None:

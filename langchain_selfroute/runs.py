@@ -6,7 +6,7 @@ import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from langchain_core.callbacks import AsyncCallbackManagerForChainRun, BaseCallbackHandler, CallbackManagerForChainRun
 from langchain_core.documents import Document
@@ -22,9 +22,6 @@ from selfroute.calls.drivers import stream as stream_items
 from selfroute.effects import Answer, Decided
 from selfroute.hangup import cancelled_once
 from selfroute.usage.entry import Entry
-
-if TYPE_CHECKING:
-    pass
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 ChainCall: TypeAlias = Call[Document]

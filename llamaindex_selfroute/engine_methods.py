@@ -1,4 +1,4 @@
-"""The methods of an engine with which no question is answered: tools, checks, and the prompts of its synthesizer."""
+"""The tools and checks of an engine, and the prompts of its synthesizer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class EngineMethods(RetrieverQueryEngine):
-    """Such methods, for an engine that has a `_synthesizer`."""
+    """What an engine offers besides answering; its `_synthesizer` holds the prompts."""
 
     _synthesizer: Any
 

@@ -88,7 +88,7 @@ def _only_text(message: ChatMessage) -> str | None:
 
 
 class LlamaIndexHost(Host[NodeWithScore]):
-    """What LlamaIndex does for one query. The nodes have been retrieved before a synthesizer is called.
+    """What LlamaIndex does for one query. A synthesizer is given nodes; else the `finder` retrieves them.
 
     Attributes:
         parts: The models, prompts, documents and options.

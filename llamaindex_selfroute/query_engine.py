@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.response.schema import RESPONSE_TYPE
@@ -38,9 +38,6 @@ from selfroute.calls.plan import reach_of
 from selfroute.calls.settings import DEFAULTS
 from selfroute.copies import NamesUncopied
 from selfroute.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    pass
 
 _SYNTHESIZER = Expected(
     "a SelfRouteSynthesizer",

@@ -56,7 +56,7 @@ class Lookup(Generic[Document]):
         """Take what does the work.
 
         Args:
-            host: Makes the host of the question, once its arguments were found right.
+            host: Returns the host of the question; called once its arguments were checked.
             max_tokens: How many tokens an answer has at most.
             queries: The queries of the searches before, which the tools of one agent share.
             passing: Exceptions of the framework that pass through, such as a graph's interrupt.

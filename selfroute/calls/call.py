@@ -1,4 +1,4 @@
-"""One question and its parts: what it reads, what fits, what it costs, what a policy says. The drivers perform it."""
+"""One question and its parts: what it reads, what fits, what it costs, what a policy says."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _REPLY = "The report does not say. It covers 2024."
 
 
 class Call(Generic[Document]):
-    """One question, asked of a host. The drivers have it perform the effects of the flow.
+    """One question, asked of a host. It performs the effects of the flow, which the drivers hand it.
 
     Attributes:
         host: What the framework does.

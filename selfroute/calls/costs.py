@@ -1,6 +1,6 @@
 """Count what the models of one question cost, and estimate what calls to come would.
 
-What always reading the documents would have cost is compared.
+It also compares the cost with that of always reading the documents.
 """
 
 from __future__ import annotations

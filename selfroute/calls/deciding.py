@@ -39,14 +39,14 @@ class Deciding(Generic[Document]):
         """Start before the first."""
         self._host, self._settings, self._account, self._costs = host, settings, account, costs
         self._reading, self._sending, self._fitting = fitting.reading, fitting.sending, fitting
-        self._in_doubt = False  # whether the latest step that was left was
+        self._in_doubt = False  # whether the latest reply was in doubt
         self._new: Sequence[Document] = ()  # documents that were compared with what was sent, and hold more
 
     def decide(self, effect: Decide) -> Decided:
         """Ask the policy, if the question should go on; announce the route and return it.
 
-        Nothing is asked for documents that hold nothing new. A callable is only called after the decision, unless the
-        reply is in doubt, which has to be kept if there is no more.
+        Nothing is asked for documents that hold nothing new. A user's callable is called after the decision; if the
+        reply is in doubt, before it, so that the reply can be kept.
         """
         self._in_doubt = effect.latest.signal == "doubt"
         if self._reads_first(effect):

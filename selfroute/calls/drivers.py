@@ -64,7 +64,7 @@ def stream(flow: Flow, call: Call[Any]) -> Generator[Item, None, None]:  # noqa:
                 except Exception as error:
                     if not call.may_read_less(effect, error):
                         raise
-                    resume, result = flow.throw, error
+                    resume, result, reply = flow.throw, error, None
                 if isinstance(effect, Decide):
                     if reply and reply.is_given_up(effect, result):
                         reply.close()
@@ -109,7 +109,7 @@ async def astream(flow: Flow, call: Call[Any]) -> AsyncGenerator[Item, None]:  #
                 except Exception as error:
                     if not call.may_read_less(effect, error):
                         raise
-                    resume, result = flow.throw, error
+                    resume, result, reply = flow.throw, error, None
                 if isinstance(effect, Decide):
                     if reply and reply.is_given_up(effect, result):
                         await reply.aclose()

@@ -153,7 +153,7 @@ class Host(Protocol[Document]):
         raise NotImplementedError
 
     def ask(self, step: Route, prompt: Prompt, tally: Tally, cache: ProviderCache | None) -> str | Iterator[Any]:
-        """Ask a step's model; return its text, or its pieces as they come, each of which the tally is then given.
+        """Ask a step's model; return its text, or an iterator of raw pieces, each of which the core adds to the tally.
 
         Args:
             step: The step.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Reply:
-    """A reply, which is open until it is closed; then the model stops.
+    """One reply of a model, while it is read; closing it stops the model.
 
     Attributes:
         pieces: What is left of it: a generator, an async one for the async twins.

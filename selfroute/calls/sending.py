@@ -23,7 +23,7 @@ class Sending(Generic[Document]):
     """The prompts of one question.
 
     Attributes:
-        context: What the latest prompt holds, or the next one will: passages, sections or documents that fit.
+        context: The context of the latest prompt, or of the next one: passages, sections or documents that fit.
         sections: Chooses sections, and joins them in prompts.
     """
 
@@ -38,7 +38,7 @@ class Sending(Generic[Document]):
         self._headings: tuple[Sequence[Document] | None, Sequence[Sequence[str]]] = None, ()
 
     def note_sent(self, step: Route, context: Sequence[Document]) -> None:
-        """Note that a model is sent a context: it is what the latest prompt holds, until that is refused."""
+        """Note that a model is sent a context; `forget_latest` takes that back."""
         self._commit()
         self.context = context
         texts = map(self._host.retrieved_text if step == "rag" else self._host.text_of, context)

@@ -36,7 +36,7 @@ class BaseStoredDocuments(NamesUncopied, Generic[Passage, Document]):
     Attributes:
         source_key: The key of the metadata that names a document; None if the framework has another place for its name.
         order_key: The key of the metadata that numbers the chunks of a document; None for the usual ones.
-        is_limited: Whether these are the documents of one question. Only then there are a view and a reader.
+        is_limited: Whether these are the documents of one question, so that they have a view and a reader.
         view: What may be read for that question.
         reader: Reads the documents.
     """

@@ -28,9 +28,9 @@ class View:
     """What a retriever may see of a store; it is passed to each read.
 
     Attributes:
-        find: Finds the limits. It is called once, and only if documents are read or their sizes are looked up.
+        find: Finds the limits. It is called when documents are first read, or their sizes looked up.
         declared: Whether the user declared what is hidden. Then chunks are not compared with the passages' metadata.
-        certain: Whether all parts that may hide chunks are known.
+        certain: Whether no part that we do not know selects the passages.
         dropped: Names of documents of which a passage was found, and then left out or changed by an unknown part.
     """
 

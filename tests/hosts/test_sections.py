@@ -394,3 +394,16 @@ async def test_the_filter_is_a_wall_for_every_step(most: int, where: str) -> Non
     assert [text.count("ours:") for text in sent(found)[:1]] == [2]  # of the seven that were retrieved
     assert all("theirs" not in prompt for prompt in found.prompts)
     assert sent(found)[1].count("ours:") >= 7  # the sections hold more than the draft
+
+
+@everywhere
+async def test_doubted_draft_is_asked_again_where_sections_are_too_long(where: str) -> None:
+    refused = {"sections": [TOO_LONG] * 9}
+
+    def look_only(case: Case) -> bool:
+        return case.step == "sections"
+
+    options = {**GRADED, "draft": ("80 42\n", *LOOKED), "failures": refused, "escalation": look_only}
+    found = await read(where, **{**LOOKS, **options})
+    assert (found.route, found.answer) == ("rag", SAID)
+    assert (found.steps[0], found.steps[-1]) == ("rag", "rag")
