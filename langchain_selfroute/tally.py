@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage
 from typing_extensions import override
 
 from langchain_selfroute.convert import text_of
-from selfroute.answerability.ending import Ending, reason_in, reason_of, refusal_in, was_refused
+from selfroute.answerability.ending import Ending, reason_in, refusal_in
 from selfroute.usage.account import Tally
 from selfroute.usage.counts import StepUsage, as_count, written_of
 from selfroute.usage.prices import PricedModel
@@ -25,18 +25,14 @@ class MessageTally(Tally):
     Attributes:
         about: The messages' metadata, merged; a later value replaces an earlier one.
         phases: The phases of the blocks of text, by their index.
-        calls_tool: Whether a message without text calls a tool.
-        refusal: The text of a refusal that the provider sends with the reply.
     """
 
-    __slots__ = ("about", "calls_tool", "phases", "refusal")
+    __slots__ = ("about", "phases")
 
     def __init__(self, *, whole: bool) -> None:
         super().__init__(whole=whole)
         self.about: dict[str, Any] = {}
         self.phases: dict[Any, str] = {}
-        self.calls_tool = False
-        self.refusal = ""
 
     def add(self, message: Any) -> str:
         """Add a message, or a chunk of one, and return its text."""
@@ -77,17 +73,7 @@ class MessageTally(Tally):
     @override
     def ending(self) -> Ending:
         refusal = self.refusal or ("" if any(self.text) else refusal_in(self.about))
-        return Ending(reason_in(self.about), refusal, self.calls_tool, self.ended.reported)
-
-    @override
-    def ends_with(self, error: Exception) -> bool:
-        reason = reason_of(error)
-        if reason is None:
-            return False
-        self.about["finish_reason"], self.whole = reason, False
-        if not was_refused(error):
-            self.text.append("")  # it was paid for
-        return True
+        return Ending(self.reason or reason_in(self.about), refusal, self.calls_tool, self.ended.reported)
 
     @override
     def tier(self) -> Any:

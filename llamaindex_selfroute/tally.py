@@ -14,7 +14,7 @@ from llama_index.core.llms import ChatResponse
 from typing_extensions import override
 
 from llamaindex_selfroute.models import LLMResponse
-from selfroute.answerability.ending import Ending, reason_in, reason_of, refusal_in, was_refused
+from selfroute.answerability.ending import Ending, reason_in, refusal_in
 from selfroute.languages.tokens import count_tokens
 from selfroute.usage.account import Tally
 from selfroute.usage.counts import StepUsage, as_count, written_of
@@ -32,21 +32,15 @@ class ResponseTally(Tally):
     Attributes:
         last: The last response that has token counts; if none has any, the last response.
         latest: What the provider sent last, in its own form.
-        calls_tool: Whether a response without text calls a tool.
-        reason: How the reply ended, if an error said so.
-        refusal: The text of a refusal that the provider sends with the reply.
     """
 
-    __slots__ = ("_phases", "calls_tool", "last", "latest", "reason", "refusal")
+    __slots__ = ("_phases", "last", "latest")
 
     def __init__(self, *, whole: bool) -> None:
         super().__init__(whole=whole)
         self.last: LLMResponse | None = None
         self.latest: deque[Any] = deque(maxlen=_LATEST)
         self._phases: dict[int, str] = {}  # of the messages of OpenAI's responses, by their place
-        self.reason: str | None = None
-        self.calls_tool = False
-        self.refusal = ""
 
     def add(self, reply: LLMResponse) -> str:
         """Add a whole reply and return its text."""
@@ -90,15 +84,9 @@ class ResponseTally(Tally):
         return Ending(reason, self.refusal, self.calls_tool, self.ended.reported, silent)
 
     @override
-    def ends_with(self, error: Exception) -> bool:
+    def reason_of(self, error: Exception) -> str | None:
         found = _ENDED_EARLY.search(str(error)) if type(error) is RuntimeError else None
-        reason = found[1] if found else reason_of(error)
-        if reason is None:
-            return False
-        self.reason, self.whole = reason, False
-        if not was_refused(error):
-            self.text.append("")  # it was paid for
-        return True
+        return found[1] if found else super().reason_of(error)
 
     @override
     def usage(self, prompt: Callable[[], str]) -> StepUsage | None:

@@ -8,7 +8,7 @@ from time import perf_counter
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from selfroute.answerability.ending import DONE, Ending
+from selfroute.answerability.ending import DONE, Ending, reason_of, was_refused
 from selfroute.effects import Answer, Decided, Route
 from selfroute.languages.tokens import count_tokens
 from selfroute.usage import prices, telemetry
@@ -33,9 +33,15 @@ class Tally:
         ended: How the reply ended, if that is known.
         report: The text that a report stands for; None if the reply is no report.
         error: The error that said how the reply ended; None if none did.
+        reason: The provider's word for that, if an error said it.
+        calls_tool: Whether a message without text calls a tool.
+        refusal: The text of a refusal that the provider sends apart from the reply.
     """
 
-    __slots__ = ("counts", "ended", "error", "left", "report", "text", "whole")
+    __slots__ = (
+        *("calls_tool", "counts", "ended", "error", "left"),
+        *("reason", "refusal", "report", "text", "whole"),
+    )
 
     def __init__(self, *, whole: bool) -> None:
         self.text: list[str] = []
@@ -45,6 +51,9 @@ class Tally:
         self.ended = DONE
         self.report: str | None = None
         self.error: Exception | None = None
+        self.reason: str | None = None
+        self.calls_tool = False
+        self.refusal = ""
 
     def add_piece(self, piece: Any, /) -> str:
         """Add a piece of a reply, and return its text; a piece is text, unless a framework has its own form."""
@@ -67,9 +76,19 @@ class Tally:
         """Return how the reply ended; called once all of it has come."""
         return self.ended
 
-    def ends_with(self, error: Exception) -> bool:  # noqa: ARG002
+    def ends_with(self, error: Exception) -> bool:
         """Return whether an error only says how a reply ended, as some clients do, and note that."""
-        return False
+        reason = self.reason_of(error)
+        if reason is None:
+            return False
+        self.reason, self.whole = reason, False
+        if not was_refused(error):
+            self.text.append("")  # it was paid for
+        return True
+
+    def reason_of(self, error: Exception) -> str | None:
+        """Return how a reply ended, if that is all that an error says; None for any other error."""
+        return reason_of(error)
 
     def tier(self) -> Any:
         """Return the tier in which the provider says that it served the reply; None if it says nothing."""
