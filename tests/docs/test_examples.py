@@ -110,7 +110,7 @@ def test_examples_without_a_key(tmp_path: Path) -> None:
         ("agent", ["rag: £104", "sections: Osric Pellan, a diver, for £180", "[harbour-minutes.md, from "]),
         pytest.param(
             "workflow",
-            ["Decision: sections", "Sections: ", "Osric Pellan, a diver, for £180"],
+            ["RouteEvent: sections", "SectionsEvent: ", "Osric Pellan, a diver, for £180"],
             marks=pytest.mark.matrix,
         ),
         pytest.param(
