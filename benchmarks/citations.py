@@ -6,7 +6,7 @@ DATA holds `*.jsonl` with `context`, `question`, `answers`, `is_impossible` and 
 context). Each question that has evidence is asked of its whole document, first with its first reference answer as the
 reply, then with a model's recorded reply, where FOLDER has one (`questions.jsonl` with `id`, `task` and `question`,
 `replies/*.jsonl` with `id`, `rag` and `long_context`, `passages.jsonl` with the passages that were retrieved, best
-first). FOLDER is `recorded_claude` beside DATA by default.
+first). FOLDER is `recorded_claude` next to DATA by default.
 
 A citation is right if it overlaps a marked span. "first" is how often the first one is, "three" how often one of the
 first three is. "ms" is the time for 100,000 tokens of a text that was read before, "first ms" of one that was not: the
@@ -188,7 +188,7 @@ def main() -> int:
     """Print the figures; the exit code is 1 if there is no evidence in the folder."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, help="the folder with the questions and their evidence")
-    parser.add_argument("--recorded", type=Path, help="recorded replies (default: recorded_claude beside it)")
+    parser.add_argument("--recorded", type=Path, help="recorded replies (default: recorded_claude next to it)")
     parser.add_argument("--json", action="store_true", help="print JSON only")
     options = parser.parse_args()
     recorded = Recorded(options.recorded or options.data.resolve().parent / "recorded_claude")

@@ -8,7 +8,7 @@ documents behind five passages takes, and a multiple of RAG's. Dollars are those
 0.25 dollars for a million tokens (gpt-5-mini). The last column is the paired difference in quality to reading all, with
 its 95 % interval: documents are resampled, each with all its questions; where there are fewer than ten, their questions
 are. A strategy that asks for a reply that was not recorded is named below the table. `--json` prints the same as JSON,
-`--svg` draws the picture of README and home page anew.
+`--svg` draws the picture of README and home page again.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def difference(found: Json) -> str:
 
 
 def draw_pictures() -> None:
-    """Draw the picture of README and home page anew."""
+    """Draw the picture of README and home page again."""
     sys.path.append(str(PICTURES))
     import draw  # noqa: PLC0415 - it imports this module
 
@@ -164,7 +164,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Print the tables, or JSON; or draw the picture."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", action="store_true", help="print JSON only")
-    parser.add_argument("--svg", action="store_true", help="draw the picture of README and home page anew")
+    parser.add_argument("--svg", action="store_true", help="draw the picture of README and home page again")
     options = parser.parse_args(arguments)
     if options.svg:
         draw_pictures()

@@ -1,6 +1,6 @@
 """Count the bytecodes that one question executes, in both frameworks and in what they offer themselves.
 
-A chain or an engine that is made for each user or request costs its making, too: that is counted beside it.
+A chain or an engine that is made for each user or request costs its making, too: that is counted separately.
 
     python benchmarks/opcodes.py [--check]
 

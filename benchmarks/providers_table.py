@@ -42,19 +42,19 @@ _VERSION = re.compile(r" \d+(?:\.\d+)+\w*(?= \|)")
 Told = Callable[[Row, str, str], str]
 
 
-def words(told: dict[str, str]) -> str:
+def words(seen_in: dict[str, str]) -> str:
     """Say in a cell what is seen in each mode: what most have in common first."""
-    first, *others = sorted(set(told.values()), key=lambda one: (-[*told.values()].count(one), one))
+    first, *others = sorted(set(seen_in.values()), key=lambda one: (-[*seen_in.values()].count(one), one))
     said = [first]
     for one in others:
-        modes = tuple(mode for mode in told if told[mode] == one)
+        modes = tuple(mode for mode in seen_in if seen_in[mode] == one)
         where = TOGETHER.get(modes) or " and ".join(NAMES[mode] for mode in modes)
         said.append(f"in {where} {one}")
     return "; ".join(said)
 
 
 def line(row: Row, told: Told = seen) -> str:
-    """Make the line of a row, of what is told of each cell in each mode."""
+    """Return the line of the table for a row: what is seen in each cell, by mode where modes differ."""
     modes = {cell: STREAMS if cell == "hang-up" else MODES for cell in CELLS}
     cells = [words({mode: told(row, cell, mode) for mode in modes[cell]}) for cell in CELLS]
     return f"| {row.wire.name} | {row.client} | {' | '.join(cells)} |"
@@ -79,7 +79,7 @@ def put(lines: Sequence[str], page: str) -> str:
 
 
 def stale(lines: Sequence[str], page: str) -> list[str]:
-    """Return the lines that do not stand on a page, whatever the versions."""
+    """Return the lines that do not stand on a page, with any versions."""
     held = {_VERSION.sub("", one) for one in _held(page)}
     return [one for one in lines if _VERSION.sub("", one) not in held]
 

@@ -92,7 +92,7 @@ class ChainMethods:
         """Try the parts of this chain on one question, without asking a model.
 
         This retrieves for the question, and reads the documents behind the passages, as a call with this config would
-        after a decline. So it costs what retrieving costs: an embedding, and whatever your own retriever asks a model.
+        after a decline. So it costs what retrieving costs: an embedding, and what your own retriever asks a model.
 
         Args:
             question: The question, or all inputs; by default one that may find anything.

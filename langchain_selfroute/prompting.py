@@ -178,7 +178,7 @@ def filled_in(prompt: Runnable[Any, Any], words: Mapping[str, Any], config: Runn
         missing = ", ".join(sorted(set(prompt.input_variables) - words.keys()))
         if not missing:
             raise
-        msg = f"a prompt needs {missing}, which the input lacks: pass it beside the question, or use prompt.partial"
+        msg = f"a prompt needs {missing}, which the input lacks: pass it along with the question, or use prompt.partial"
         raise InputError(msg) from error
 
 

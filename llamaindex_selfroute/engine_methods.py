@@ -55,7 +55,7 @@ class EngineMethods(RetrieverQueryEngine):
         """Try the parts of this engine on one question, without asking a model.
 
         This retrieves for the question, and reads the documents behind the nodes, as `query` would after a decline. So
-        it costs what retrieving costs: an embedding, and whatever your own retriever or postprocessor asks a model.
+        it costs what retrieving costs: an embedding, and what your own retriever or postprocessor asks a model.
 
         Args:
             question: The question; by default one that may find anything.

@@ -106,7 +106,7 @@ def _refused(why: str) -> ToolResult:
 
 def failed(tool: str, error: Exception) -> ToolResult:
     """Return the answer where a part failed; its error may hold addresses and keys, so it is logged."""
-    _logger.warning("the tool %s failed, and the agent was told so", tool, exc_info=error)
+    _logger.warning("the tool %s failed, which its answer says", tool, exc_info=error)
     return ToolResult(f"This failed ({type(error).__name__}). Try other words, or go on without it.", {"failed": True})
 
 

@@ -34,7 +34,7 @@ def lists_fields(*first: str, **inherited: str) -> Callable[[Model], Model]:
         known.clear()
         known.update(fields)  # pydantic makes the signature of these once a model is built
         model.__signature__ = Signature([*_parameters(model)])
-        if model.__doc__:  # there is none with `python -OO`
+        if model.__doc__:  # `python -OO` removes it
             before, raises, errors = cleandoc(model.__doc__).partition("\n\nRaises:")
             model.__doc__ = f"{before}\n\nAttributes:\n{_entries(model)}{raises}{errors}\n"
         return model

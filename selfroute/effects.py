@@ -43,7 +43,7 @@ class Compare(NamedTuple):
 
 
 class ReadDocuments(NamedTuple):
-    """Read the context of a step, fitted to the window. Result: a sequence, best first; empty if there is none.
+    """Read the context of a step, fitted to the window. Result: a sequence, best first; empty if nothing is to be read.
 
     None: all of it was sent to a model before.
 

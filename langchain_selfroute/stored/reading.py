@@ -31,7 +31,7 @@ class StoredDocuments(BaseStoredDocuments[Document, Document]):
     (`page`, `chunk_index`) or of the store. `metadata["selfroute"]` says how a document was assembled: `method`
     (`"original"`, `"offsets"` or `"order"`), `chunks`, `gaps` (`[start, end]` in characters; start and end are equal if
     the length is unknown) and `trimmed`, with `read` (`[start, end]`) if it is; `pages` (`[start, page]`) if the chunks
-    name theirs; `doubtful` (True) if chunks of several texts could not be told apart. Offsets may begin anew on each
+    name theirs; `doubtful` (True) if chunks of several texts could not be told apart. Offsets may begin again on each
     page, as they do behind `PyPDFLoader`.
 
     Filters also apply to whole documents: what is hidden from the retriever is not read. A chunk must match `filter`

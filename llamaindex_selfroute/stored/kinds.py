@@ -143,7 +143,7 @@ class Milvus(VectorStore):
 
     @property
     def columns(self) -> frozenset[str]:  # type: ignore[override]
-        """The fields that rows have beside metadata."""
+        """The fields that rows have besides metadata."""
         return frozenset({"id", self.key, self.wrapper.text_key})
 
     @override

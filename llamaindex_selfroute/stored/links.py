@@ -135,10 +135,10 @@ def put_together(
     chunks = [
         link.chunk(paged=paged, ordered=ordered, version=version) for link, version in zip(links, versions, strict=True)
     ]
-    told = one_text(chunks, found, ordered=ordered)
-    links = [links[at] for at in told.kept]
-    document = _joined(links, ordered=ordered or told.doubtful, by_place=by_place, paged=paged)
-    return replace(document, texts=told.texts, doubtful=told.doubtful)
+    version = one_text(chunks, found, ordered=ordered)
+    links = [links[at] for at in version.kept]
+    document = _joined(links, ordered=ordered or version.doubtful, by_place=by_place, paged=paged)
+    return replace(document, texts=version.texts, doubtful=version.doubtful)
 
 
 def _joined(links: list[Link], *, ordered: bool, by_place: bool, paged: bool) -> RebuiltDocument:

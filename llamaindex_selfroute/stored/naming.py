@@ -51,7 +51,7 @@ class Name(str):
 def name_of(node: BaseNode, source_key: str | None, can_find: Callable[[str, Any], bool]) -> Name | None:
     """Return the name of a node's document; None if the node does not name it.
 
-    A loader of PDFs makes a document of each page, which has the page beside the path of the file: then the file is the
+    A loader of PDFs makes a document of each page, which has the page and the path of the file: then the file is the
     document.
 
     Args:

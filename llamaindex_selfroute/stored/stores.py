@@ -26,7 +26,7 @@ from selfroute.stores.listing import Wrapped, checked_rows, fetched, same_name, 
 
 Fetch: TypeAlias = Callable[[Any, MetadataFilters | None], Iterable[BaseNode]]
 """Takes the name of a document and filters; returns all of its nodes that the filters let through."""
-_OWN = frozenset({*DOCUMENT, "_node_content", "_node_type"})  # kept beside a node's own metadata
+_OWN = frozenset({*DOCUMENT, "_node_content", "_node_type"})  # kept with a node's own metadata
 
 
 class Store(ABC):
@@ -214,7 +214,7 @@ class VectorStore(Wrapped, Store):
         if type(self.wrapper).__getstate__ is BaseComponent.__getstate__:
             try:
                 pickle.dumps(BaseModel.__getstate__(self.wrapper))
-            except Exception as error:  # parts raise whatever they like
+            except Exception as error:  # parts raise any error
                 msg = f"LlamaIndex would pickle a {type(self.wrapper).__name__} without some of its parts: {error}"
                 raise TypeError(msg) from error
         return vars(self)

@@ -94,7 +94,7 @@ class Spoken:
         ('', 'It is', ' red.', '')
 
     Attributes:
-        anew: Whether all that was passed on has turned out to be reasoning; whoever reads this sets it back.
+        anew: Whether all that was passed on has turned out to be reasoning; the reader sets it back.
     """
 
     __slots__ = ("_before", "_opening", "_text", "_watching", "anew")

@@ -86,7 +86,7 @@ class Fitting(Generic[Document]):
         return None if window is None else room_in(window, around=self.sending.around("long_context", count))
 
     def _under(self, limit: int, step: Route, count: Count) -> int:
-        """Return how much of a limit for documents is left beside what else the question brings along."""
+        """Return how much of a limit for documents is left after what else the question brings along."""
         around = self.sending.around(step, count)
         if around > limit and count is not _at_most:  # which is more than there are
             self._memory.said.warn(_logger, _NO_ROOM, self._settings.max_context_tokens)

@@ -11,7 +11,7 @@ It is a regular expression engine whose letters are words, built the way RE2 bui
    the moves of the state.
 4. `State.after(word)` follows every move that takes the word. The set of places that results is looked up among the
    states that exist, and the way there is remembered, so that reading a familiar word costs one dictionary lookup,
-   however many rules there are. Once there are `_MOST_STATES` of them, all are forgotten and made anew.
+   however many rules there are. Once there are `_MOST_STATES` of them, all are forgotten and made again.
 
 A state is `matched` if it contains the end, and `dead` if it is not matched and has no moves. This is what lets a
 stream be released early: once the state is dead, no rule can match any more, whatever follows.

@@ -644,7 +644,7 @@ class Look:
         return ", ".join(wrong).replace("_", " ") or "exact"
 
     def ending(self) -> str:
-        """Say what is told of a reply that was cut, and of none."""
+        """Describe what is seen of a reply that was cut off, and of one that never came."""
         wire = self.row.wire
         word = wire.stopped or wire.cut
         cut, none = self._told(CUT_OFF, wire.cut), self._told("", word)
