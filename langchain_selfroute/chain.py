@@ -235,7 +235,7 @@ class SelfRouteChain(
             prompts=self._prompts(plan),
             documents=self.documents,
             document_prompt=self.document_prompt,
-            settings=plan,
+            plan=plan,
             memory=self._memory,
         )
 
@@ -259,7 +259,7 @@ class SelfRouteChain(
         """
         parts = self._parts()
         host = LangChainHost(parts, given, manager=manager, config=config, kwargs=kwargs, streaming=streaming)
-        return Call(host, parts.settings, memory=parts.memory, record=entry_recorder(manager.handlers))
+        return Call(host, record=entry_recorder(manager.handlers))
 
     @override
     def invoke(

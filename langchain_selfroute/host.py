@@ -57,8 +57,8 @@ class LangChainHost(RetrievingHost):
     @override
     def prompt(self, step: Route, context: Sequence[Document]) -> FilledPrompt:
         text = context_of(context, self.parts.document_prompt, whole=step != "rag", name_of=self.source_of)
-        words = {**self.inputs, **self.settings.words, "context": sendable(text)}
-        schema = length_of(self.settings.form_of(step), pydantic) if self.settings.structured else 0
+        words = {**self.inputs, **self.plan.words, "context": sendable(text)}
+        schema = length_of(self.plan.form_of(step), pydantic) if self.plan.structured else 0
         return FilledPrompt(prompting.filled_in(self.parts.prompts[step], words, self.config), words, schema=schema)
 
     @override
@@ -88,8 +88,8 @@ class LangChainHost(RetrievingHost):
 
     def _asked(self, step: Route, prompt: FilledPrompt, cache: ProviderCache | None) -> _Asked:
         own = model = self.parts.models[step]
-        if self.settings.structured:
-            model = structured.asking("llm", model, self.config, form=self.settings.form_of(step))
+        if self.plan.structured:
+            model = structured.asking("llm", model, self.config, form=self.plan.form_of(step))
         config = self._child(step, f"selfroute:{step}")
         if self._heard and has_fallbacks(own, self.config):
             cast("BaseCallbackManager", config["callbacks"]).add_handler(self._heard)
@@ -101,14 +101,14 @@ class LangChainHost(RetrievingHost):
         self, model: Runnable[Any, Any], config: RunnableConfig, options: Mapping[str, Any], *, awaited: bool
     ) -> bool:
         """Return whether to read a stream, which can be hung up on, also where the answer is wanted whole."""
-        if self.streaming or self.settings.structured:
+        if self.streaming or self.plan.structured:
             return self.streaming
         return models.streams_whole(model, config, options, awaited=awaited)
 
     def _text_of_reply(self, step: Route, reply: Any, tally: MessageTally) -> str:
-        if self.settings.structured:
-            form = self.settings.form_of(step)
-            return structured.text_of(reply, tally, refusal=self.settings.refusal, form=form)
+        if self.plan.structured:
+            form = self.plan.form_of(step)
+            return structured.text_of(reply, tally, refusal=self.plan.refusal, form=form)
         return tally.add(reply)
 
     @override

@@ -71,8 +71,8 @@ class RetrievingHost(Host[Document]):
         Raises:
             InputError: The input is no question, or a conversation in it is no list of messages.
         """
-        self.parts, self.settings, self.kwargs = parts, parts.settings, dict(kwargs)
-        self.streaming = streaming and not parts.settings.structured
+        self.parts, self.plan, self.kwargs = parts, parts.plan, dict(kwargs)
+        self.streaming = streaming and not parts.plan.structured
         self.manager: Any = manager
         self.config = unnamed(config) if config else RunnableConfig()
         self.inputs = inputs_of(given)

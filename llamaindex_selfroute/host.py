@@ -112,7 +112,7 @@ class LlamaIndexHost(Host[NodeWithScore]):
     ) -> None:
         """Prepare to answer a query."""
         self.parts, self.query, self.words = parts, query, words or {}
-        self.settings, self.question = parts.settings, query.query_str
+        self.plan, self.question = parts.plan, query.query_str
         self.streaming, self.one_model, self.source = parts.streaming, parts.one_model, parts.documents
         self.nodes, self.finder = list(nodes), finder
         self._span = active_span_id.get()
@@ -161,19 +161,19 @@ class LlamaIndexHost(Host[NodeWithScore]):
         text = convert.context_of(context, self.parts.document_prompt, whole=step != "rag")
         words = {
             **self.words,
-            **self.settings.words,
+            **self.plan.words,
             "context_str": sendable(text),
             "query_str": self.question,
         }
-        schema = length_of(self.settings.form_of(step), pydantic) if self.settings.structured else 0
+        schema = length_of(self.plan.form_of(step), pydantic) if self.plan.structured else 0
         value = internals.formatted(self.parts.models[step], self.parts.prompts[step], words)
         return FilledPrompt(value, text, schema=schema)
 
     @override
     def ask(self, step: Route, prompt: Prompt, tally: Tally, cache: ProviderCache | None) -> str | Iterator[Any]:
         llm, value, counts = self.parts.models[step], self._marked(prompt, cache), cast("ResponseTally", tally)
-        if self.settings.structured:
-            form, refusal = self.settings.form_of(step), self.settings.refusal
+        if self.plan.structured:
+            form, refusal = self.plan.form_of(step), self.plan.refusal
             return structured.text_of(llm, structured.ask(llm, value, form), counts, refusal=refusal, form=form)
         return models.ask_stream(llm, value) if self.streaming else counts.add(models.ask(llm, value))
 
@@ -182,8 +182,8 @@ class LlamaIndexHost(Host[NodeWithScore]):
         self, step: Route, prompt: Prompt, tally: Tally, cache: ProviderCache | None
     ) -> str | AsyncIterator[Any]:
         llm, value, counts = self.parts.models[step], self._marked(prompt, cache), cast("ResponseTally", tally)
-        if self.settings.structured:
-            form, refusal = self.settings.form_of(step), self.settings.refusal
+        if self.plan.structured:
+            form, refusal = self.plan.form_of(step), self.plan.refusal
             return structured.text_of(llm, await structured.aask(llm, value, form), counts, refusal=refusal, form=form)
         return await models.aask_stream(llm, value) if self.streaming else counts.add(await models.aask(llm, value))
 
@@ -257,7 +257,7 @@ class LlamaIndexHost(Host[NodeWithScore]):
 
     @override
     def log_missing_usage(self, step: Route) -> None:
-        if self.streaming and not self.settings.structured:
+        if self.streaming and not self.plan.structured:
             models.log_missing_usage(self.parts.models[step], self.parts.memory.said)
 
 
@@ -283,10 +283,5 @@ class QueryCall(Call[NodeWithScore]):
 
     def __init__(self, asked: LlamaIndexHost) -> None:
         """Prepare to answer a query."""
-        super().__init__(
-            asked,
-            asked.settings,
-            memory=asked.parts.memory,
-            record=asked.record if has_listener(dispatcher) else None,
-        )
+        super().__init__(asked, record=asked.record if has_listener(dispatcher) else None)
         self.reading.passages = asked.nodes  # the metadata of a stream list them from the beginning

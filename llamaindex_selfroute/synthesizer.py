@@ -155,7 +155,7 @@ class SelfRouteSynthesizer(NamesUncopied, CheckedFields, BaseSynthesizer):
             documents=limited(self.documents, None) if documents is None else documents,
             document_prompt=self.document_prompt,
             streaming=self._streaming,
-            settings=plan,
+            plan=plan,
             memory=self._memory,
         )
 

@@ -68,18 +68,16 @@ async def areplied(
 class ModelCalls(Generic[Document]):
     """Asks the models of one question."""
 
-    def __init__(
-        self, host: Host[Document], settings: Plan, sending: Sending[Document], costs: Costs[Document]
-    ) -> None:
+    def __init__(self, host: Host[Document], plan: Plan, sending: Sending[Document], costs: Costs[Document]) -> None:
         """Start with no model asked.
 
         Args:
             host: Asks a model.
-            settings: The options of the chain or engine.
+            plan: The options of the chain or engine.
             sending: Fills in the prompts.
             costs: Counts the calls.
         """
-        self._host, self._settings, self._sending, self._costs = host, settings, sending, costs
+        self._host, self._plan, self._sending, self._costs = host, plan, sending, costs
 
     def ask(self, effect: Generate) -> Generator[str, None, None]:
         """Yield a reply in pieces; the model is asked for the first one. Closing the generator stops the model."""
@@ -110,13 +108,13 @@ class ModelCalls(Generic[Document]):
     def _begin(self, effect: Generate) -> tuple[Prompt, Tally]:
         self._sending.note_sent(effect.step, effect.context)
         prompt = self._sending.prompt(effect.step, effect.context)
-        return prompt, self._host.tally(whole=self._settings.structured or not self._host.streaming)
+        return prompt, self._host.tally(whole=self._plan.structured or not self._host.streaming)
 
     def _cache(self, step: Route) -> ProviderCache | None:
         """Return the cache that a prompt with documents may hit; None without one, or if it cannot be marked."""
-        if step != "long_context" or self._settings.prompt_cache == "off":
+        if step != "long_context" or self._plan.prompt_cache == "off":
             return None
-        cache = cache_of(self._host.name_of(step), self._settings.prompt_cache)
+        cache = cache_of(self._host.name_of(step), self._plan.prompt_cache)
         return None if cache is None or (cache.ttl and not self._host.takes_marks(step)) else cache
 
     def _shared(self, effect: Generate, cache: ProviderCache | None) -> tuple[Hashable, float] | None:

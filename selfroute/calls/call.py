@@ -13,12 +13,10 @@ from selfroute.calls.costs import Costs
 from selfroute.calls.deciding import LONG, Deciding
 from selfroute.calls.fitting import Fitting
 from selfroute.calls.host import Host, check_question
-from selfroute.calls.memory import Memory
-from selfroute.calls.plan import plan_of
 from selfroute.calls.reading import Reading
 from selfroute.calls.reply import Reply, gate_of
 from selfroute.calls.sending import Sending
-from selfroute.calls.settings import Settings, start_of
+from selfroute.calls.settings import start_of
 from selfroute.effects import (
     Answer,
     Compare,
@@ -53,7 +51,7 @@ class Call(Generic[Document]):
 
     Attributes:
         host: What the framework does.
-        settings: The options of the chain or engine.
+        plan: What the options mean for it.
         refusal: The word that declines.
         account: The record of the question.
         reading: Its passages and documents.
@@ -67,21 +65,17 @@ class Call(Generic[Document]):
     def __init__(
         self,
         host: Host[Document],
-        settings: Settings,
         *,
-        memory: Memory,
         record: Callable[[Entry], None] | None = None,
     ) -> None:
         """Prepare to answer a question.
 
         Args:
             host: What the framework does for it.
-            settings: The options of the chain or engine.
-            memory: What the chain or engine keeps between questions.
             record: Called with the entry when the account is closed; None if there is no ledger or handler.
         """
-        plan = plan_of(settings)
-        self.host, self.settings, self.refusal = host, plan, plan.refusal
+        plan, memory = host.plan, host.parts.memory
+        self.host, self.plan, self.refusal = host, plan, plan.refusal
         self.account = Account(record)
         self.reading = Reading(host, plan, self.account)
         self.sending = Sending(host, self.reading)
@@ -100,23 +94,23 @@ class Call(Generic[Document]):
             ConfigurationError: There is no such first step.
         """
         check_question(self.host.question)
-        start = self.settings.start
+        start = self.plan.start
         return self._flow(start if isinstance(start, str) else self.host.choose(start))
 
     async def aflow(self) -> Flow:
         """The async twin of `flow`."""
         check_question(self.host.question)
-        start = self.settings.start
+        start = self.plan.start
         return self._flow(start if isinstance(start, str) else await self.host.achoose(start))
 
     def _flow(self, start: Any) -> Flow:
         self.start = start_of(start)
-        ladder = self.settings.ladder(self.start)
+        ladder = self.plan.ladder(self.start)
         return self_route(
             self.host.question,
             ladder,
-            refusal=self.settings.not_found or self.refusal,
-            compares=self.start == "auto" and "long_context" in ladder and self.settings.escalation is None,
+            refusal=self.plan.not_found or self.refusal,
+            compares=self.start == "auto" and "long_context" in ladder and self.plan.escalation is None,
         )
 
     @property
@@ -133,7 +127,7 @@ class Call(Generic[Document]):
         return Reply(effect.step, self._models.aask(effect), self._gate(effect), self.costs)
 
     def _gate(self, effect: Generate) -> ReplyGate:
-        return gate_of(effect, self.settings, sent=self.costs.sent, ungraded=self._memory.ungraded)
+        return gate_of(effect, self.plan, sent=self.costs.sent, ungraded=self._memory.ungraded)
 
     def may_read_less(self, effect: Effect, error: Exception) -> bool:
         """Return whether an error means that the prompt was too long for the model's window, so that less may fit."""
@@ -203,7 +197,7 @@ class Call(Generic[Document]):
 
     def ended(self, answer: Answer, text: str, finish_reason: str | None) -> Answer:
         """Return the answer with its whole text, judged as a whole."""
-        if self.settings.not_found is not None:  # the opening was judged
+        if self.plan.not_found is not None:  # the opening was judged
             return answer._replace(text=text, finish_reason=finish_reason)
         return answer.ended(text, finish_reason=finish_reason, refusal=self.refusal)
 
@@ -215,7 +209,7 @@ class Call(Generic[Document]):
 
     def cite(self, answer: Answer) -> Answer:
         """Return the answer with its citations, if `citations=True`."""
-        if not self.settings.citations:
+        if not self.plan.citations:
             return answer
         from selfroute.citations.citing import cite  # noqa: PLC0415 - most chains do not cite
 
@@ -229,7 +223,7 @@ class Call(Generic[Document]):
     async def acite(self, answer: Answer) -> Answer:
         """The async twin of `cite`: a long text would block the event loop."""
         long = len(answer.text) > _LONG_REPLY or self.reading.length(answer.context) > LONG
-        if self.settings.citations and long:
+        if self.plan.citations and long:
             return await asyncio.to_thread(self.cite, answer)
         return self.cite(answer)
 
@@ -244,5 +238,5 @@ class Call(Generic[Document]):
         """
         declines(_REPLY, self.refusal)
         declines_anywhere(_REPLY, self.refusal)
-        for step in self.settings.ladder("rag"):
+        for step in self.plan.ladder("rag"):
             cost_of(self.costs.priced(step), StepUsage(1, 1))

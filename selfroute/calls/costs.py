@@ -39,10 +39,10 @@ class Costs(Generic[Document]):
     """
 
     def __init__(
-        self, host: Host[Document], settings: Plan, fitting: Fitting[Document], memory: Memory, account: Account
+        self, host: Host[Document], plan: Plan, fitting: Fitting[Document], memory: Memory, account: Account
     ) -> None:
         """Start with no call of a model."""
-        self._host, self._settings, self._fitting = host, settings, fitting
+        self._host, self._plan, self._fitting = host, plan, fitting
         self._reading, self._sending = fitting.reading, fitting.sending
         self._estimate, self._account = memory.estimate, account
         self.tally: Tally | None = None
@@ -138,7 +138,7 @@ class Costs(Generic[Document]):
 
     def priced(self, step: Route, tally: Tally | None = None) -> PricedModel:
         """Return the model as which a step is priced: the declared, answering or configured one."""
-        declared = self._settings.declared_model(step, shared=self._host.one_model)
+        declared = self._plan.declared_model(step, shared=self._host.one_model)
         if tally is None:
             return declared or self._host.name_of(step)
         return (declared or tally.model(self._host.name_of(step))).served(tally.tier())
@@ -180,7 +180,7 @@ class Costs(Generic[Document]):
         return tokens / max(self._reading.length(passages), 1) or RATE
 
     def _room(self) -> int | None:
-        return self._settings.document_budget(self._fitting.window("long_context"))
+        return self._plan.document_budget(self._fitting.window("long_context"))
 
     def complete(self, answer: Answer) -> None:
         """Add what always reading the documents would have cost to the usage of a question that is answered."""

@@ -30,14 +30,14 @@ class Deciding(Generic[Document]):
     def __init__(
         self,
         host: Host[Document],
-        settings: Plan,
+        plan: Plan,
         *,
         fitting: Fitting[Document],
         costs: Costs[Document],
         account: Account,
     ) -> None:
         """Start before the first."""
-        self._host, self._settings, self._account, self._costs = host, settings, account, costs
+        self._host, self._plan, self._account, self._costs = host, plan, account, costs
         self._reading, self._sending, self._fitting = fitting.reading, fitting.sending, fitting
         self._in_doubt = False  # whether the latest reply was in doubt
         self._new: Sequence[Document] = ()  # documents that were compared with what was sent, and hold more
@@ -52,7 +52,7 @@ class Deciding(Generic[Document]):
         if self._reads_first(effect):
             with suppress(Exception):  # it is raised by the step that needs them
                 self._reading.read()
-        asked = self._settings.escalation is not None and not effect.final
+        asked = self._plan.escalation is not None and not effect.final
         if self._adds_nothing(effect):
             decided = _nothing_more(effect)
         else:
@@ -66,7 +66,7 @@ class Deciding(Generic[Document]):
         if self._reads_first(effect):
             with suppress(Exception):
                 await self._reading.aread()
-        asked = self._settings.escalation is not None and not effect.final
+        asked = self._plan.escalation is not None and not effect.final
         long = self._reading.length(self._reading.documents) > LONG
         if await asyncio.to_thread(self._adds_nothing, effect) if long else self._adds_nothing(effect):
             decided = _nothing_more(effect)
@@ -87,7 +87,7 @@ class Deciding(Generic[Document]):
             return False
         if not self._reading.documents:
             return self._in_doubt
-        fits = self._in_doubt or self._settings.escalation is not None  # else that is seen once they are fitted
+        fits = self._in_doubt or self._plan.escalation is not None  # else that is seen once they are fitted
         documents = self._fitting.last() if fits else self._reading.chosen
         if self._sending.adds_nothing(documents):
             return True
@@ -98,7 +98,7 @@ class Deciding(Generic[Document]):
     def _escalation(self) -> Escalation[Document]:
         from selfroute.calls.escalation import Escalation  # noqa: PLC0415 - most chains have no policy
 
-        policy, host = self._settings.escalation, self._host
+        policy, host = self._plan.escalation, self._host
         return Escalation(policy, host, reading=self._reading, costs=self._costs, account=self._account)
 
     def repeats(self, effect: ReadDocuments, fitted: Sequence[Document]) -> bool:

@@ -50,13 +50,13 @@ class Fitting(Generic[Document]):
     def __init__(
         self,
         host: Host[Document],
-        settings: Plan,
+        plan: Plan,
         reading: Reading[Document],
         sending: Sending[Document],
         memory: Memory,
     ) -> None:
         """Start with nothing fitted."""
-        self._host, self._settings, self._memory = host, settings, memory
+        self._host, self._plan, self._memory = host, plan, memory
         self.reading, self.sending = reading, sending
         self._most_sections: int | None = None  # tokens, once a prompt was refused as too long
         self._refused: set[Route] = set()  # the steps whose prompt was too long
@@ -80,8 +80,8 @@ class Fitting(Generic[Document]):
 
     def budget(self, count: Count) -> int | None:
         """Return how many tokens of documents the last step may be given; None for no limit."""
-        if self._settings.max_context_tokens is not None:
-            return self._under(self._settings.max_context_tokens, "long_context", count)
+        if self._plan.max_context_tokens is not None:
+            return self._under(self._plan.max_context_tokens, "long_context", count)
         window = self.window("long_context")
         return None if window is None else room_in(window, around=self.sending.around("long_context", count))
 
@@ -89,7 +89,7 @@ class Fitting(Generic[Document]):
         """Return how much of a limit for documents is left after what else the question brings along."""
         around = self.sending.around(step, count)
         if around > limit and count is not _at_most:  # which is more than there are
-            self._memory.said.warn(_logger, _NO_ROOM, self._settings.max_context_tokens)
+            self._memory.said.warn(_logger, _NO_ROOM, self._plan.max_context_tokens)
         return room_of(limit, around=around)
 
     async def afit(self, effect: ReadDocuments) -> Sequence[Document]:
@@ -164,20 +164,20 @@ class Fitting(Generic[Document]):
         """
         count, window, reading = self.count("sections"), self.window("sections"), self.reading
         around, drafted = 0, self.tokens(reading.drafted, count_tokens)
-        budget = self._settings.section_tokens(effect.rung, drafted=drafted)
+        budget = self._plan.section_tokens(effect.rung, drafted=drafted)
         if window is not None or effect.too_long:
             around = self.sending.around("sections", count)
         if window is not None:
             budget = min(budget, max(prompt_limit(window) - around, window // 10))
-        if self._settings.max_context_tokens is not None:
-            budget = min(budget, self._under(max(budget, self._settings.max_context_tokens), "sections", count))
+        if self._plan.max_context_tokens is not None:
+            budget = min(budget, self._under(max(budget, self._plan.max_context_tokens), "sections", count))
         if effect.too_long:
             sent = self.tokens(self.sending.context, count)
             budget = self._most_sections = self._less("sections", effect.too_long, sent=sent, around=around)
         else:
             budget = min(budget, self._most_sections or budget)
         sections = self.sending.sections.best(budget, count, always=len(effect.passages))
-        if self._settings.max_documents != 0 and self._are_most(sections, effect.rung, budget):
+        if self._plan.max_documents != 0 and self._are_most(sections, effect.rung, budget):
             return (), "they would be more than half of the documents"
         if self.sending.adds_nothing(sections):
             return (), "they hold nothing that was not read before"
@@ -246,7 +246,7 @@ class Fitting(Generic[Document]):
                     host.with_text(one, host.text_of(one), trimmed="provider") for one in self.sending.context
                 ]
         else:
-            limit = self._settings.max_context_tokens or self.window(step)
+            limit = self._plan.max_context_tokens or self.window(step)
             if limit is not None and counted * _WORTH >= limit:
                 self._memory.estimate.calibration.learn(self._host.name_of(step), text=text, counted=counted)
 

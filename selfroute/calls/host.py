@@ -34,7 +34,7 @@ class Parts(Generic[Model, Template]):
         prompts: The prompt of each step.
         documents: Where the whole documents come from.
         document_prompt: Formats each passage and document; None for their own format.
-        settings: The options.
+        plan: The options.
         memory: What is kept between questions.
     """
 
@@ -42,7 +42,7 @@ class Parts(Generic[Model, Template]):
     prompts: Mapping[Route, Template]
     documents: Any
     document_prompt: Any
-    settings: Plan
+    plan: Plan
     memory: Memory
 
     @property
@@ -105,6 +105,8 @@ class Host(Protocol[Document]):
     What does I/O has an async twin. `Call` does everything else.
 
     Attributes:
+        parts: The models, prompts, documents and options that it works with.
+        plan: What the options mean for a question.
         question: The question.
         inputs: What else the call was given, for policies.
         caller: What the configuration says of who asks; None if it says nothing.
@@ -115,6 +117,8 @@ class Host(Protocol[Document]):
         most_late: How many pieces of a reply that is hung up on may have come already.
     """
 
+    parts: Parts[Any, Any]
+    plan: Plan
     question: str
     inputs: Mapping[str, Any] = {}
     caller: Hashable = None

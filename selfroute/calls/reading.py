@@ -34,9 +34,9 @@ class Reading(Generic[Document]):
         documents: The whole documents; empty until they are read.
     """
 
-    def __init__(self, host: Host[Document], settings: Plan, account: Account) -> None:
+    def __init__(self, host: Host[Document], plan: Plan, account: Account) -> None:
         """Start with nothing read."""
-        self._host, self._settings, self._account = host, settings, account
+        self._host, self._plan, self._account = host, plan, account
         self.passages: Sequence[Document] = ()
         self.documents: Sequence[Document] = ()
         self._is_read = False
@@ -126,7 +126,7 @@ class Reading(Generic[Document]):
 
         Without a limit these are all behind the passages of the draft, as published: sections look further.
         """
-        most = self._settings.most_compared
+        most = self._plan.most_compared
         if not self.is_stored or (most is not None and len(self.documents) <= most):
             return self.documents
         if self._chosen is None:
@@ -146,7 +146,7 @@ class Reading(Generic[Document]):
             if _repeat(list(map(host.retrieved_text, distinct))):
                 headed = [(host.retrieved_text(one), *host.headings_of(one)) for one in distinct]
                 distinct = _each_once(distinct, headed)
-            self._drafted = self.passages, distinct[: self._settings.draft_passages]
+            self._drafted = self.passages, distinct[: self._plan.draft_passages]
         return self._drafted[1]
 
     def length(self, documents: Sequence[Document]) -> int:
@@ -171,7 +171,7 @@ class Reading(Generic[Document]):
         return self._are_most(passages)
 
     def _are_most(self, passages: Sequence[Document]) -> bool:
-        most = self._settings.most_compared
+        most = self._plan.most_compared
         names = [self._host.source_of(passage) for passage in self.passages]
         others = [name for at, name in enumerate(names) if name not in names[:at]]
         if most is not None and len(others) > most and self.is_stored:
@@ -196,7 +196,7 @@ class Reading(Generic[Document]):
 
     def _of_the_best(self) -> Sequence[Document]:
         """Return the passages of the documents that would be read, by the ranks of these passages alone."""
-        most, names = self._settings.most_compared, [self._host.source_of(passage) for passage in self.passages]
+        most, names = self._plan.most_compared, [self._host.source_of(passage) for passage in self.passages]
         if most is None:
             return self.drafted
         if len(set(names)) <= most:

@@ -128,20 +128,20 @@ class Reply:
             await self.pieces.aclose()
 
 
-def gate_of(effect: Generate, settings: Plan, *, sent: Sent, ungraded: Ungraded) -> ReplyGate:
+def gate_of(effect: Generate, plan: Plan, *, sent: Sent, ungraded: Ungraded) -> ReplyGate:
     """Return a fresh gate for the reply of a step.
 
     Args:
         effect: Asks for it.
-        settings: The options of the chain or engine.
+        plan: The options of the chain or engine.
         sent: Returns the texts of the prompt, which some models give back.
         ungraded: Counts the replies without numbers.
     """
-    step, refusal = effect.step, settings.refusal
-    own_words = settings.not_found is None  # else what is shown of a decline is known before any text
+    step, refusal = effect.step, plan.refusal
+    own_words = plan.not_found is None  # else what is shown of a decline is known before any text
     if step == "long_context":
         return FinalGate(refusal, sent=sent) if own_words else Gate(refusal, last=True, sent=sent)
-    bounds = settings.bounds
+    bounds = plan.bounds
     gate: Gate | GradedGate
     if bounds is None:
         gate = Gate(refusal, sent=sent)
@@ -149,7 +149,7 @@ def gate_of(effect: Generate, settings: Plan, *, sent: Sent, ungraded: Ungraded)
         doubt, stop, numbers = bounds.doubt_below, bounds.stop_below, 2
         if step == "sections":
             doubt, stop, numbers = bounds.sections_below[: effect.rung + 1][-1], bounds.sections_stop, 1
-        counted = None if settings.structured else ungraded
+        counted = None if plan.structured else ungraded
         gate = GradedGate(refusal, doubt_below=doubt, stop_below=stop, numbers=numbers, ungraded=counted, sent=sent)
-    last = step == "sections" and settings.max_documents == 0
+    last = step == "sections" and plan.max_documents == 0
     return LastGate(gate, refusal, sent=sent) if last and own_words else gate

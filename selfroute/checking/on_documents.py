@@ -47,7 +47,7 @@ class OnDocuments(TriedQuestion[Document]):
                 "the originals of a multi-vector retriever; or pass check() another question"
             )
             return False, f"the retriever found no passage for {quoted(self.host.question)}", advice
-        found, most = f"{plural(len(self.found), 'passage')} found", self.settings.draft_passages
+        found, most = f"{plural(len(self.found), 'passage')} found", self.plan.draft_passages
         if most is not None and most < len(self.found):
             found += f" (the draft reads {most})"
         if self.stored is not None:
@@ -173,9 +173,9 @@ class OnDocuments(TriedQuestion[Document]):
         if len(self.read) == 1:
             return f"{self._quoted_name(self.read[0])} ({self._size_of(self.read)})"
         read, reads = self.behind, "all of them"
-        if self.settings.max_documents == 0:
-            read, reads = self.read, "only sections of them" if self.settings.sections else "none of them"
-        elif len(read) < len(self.read) and self.settings.max_documents is None:
+        if self.plan.max_documents == 0:
+            read, reads = self.read, "only sections of them" if self.plan.sections else "none of them"
+        elif len(read) < len(self.read) and self.plan.max_documents is None:
             reads = "those behind the draft's passages"
         elif len(read) < len(self.read):
             reads = f"the best {len(read)}" if len(read) > 1 else "the best one"

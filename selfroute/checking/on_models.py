@@ -39,7 +39,7 @@ class OnModels(TriedQuestion[Document]):
         if self.drafts and not (len(self.fitting) == len(drafted) and all(map(is_, self.fitting, drafted))):
             found = f"the {plural(len(drafted), 'passage')} do not fit: {len(self.fitting)} would be read"
             return False, found, "retrieve fewer passages, or pass a model with a larger window"
-        if self.settings.max_documents == 0:
+        if self.plan.max_documents == 0:
             return True, "the passages fit, and no whole document is read (max_documents=0)", ""
         return self._look_at_room()
 
@@ -60,7 +60,7 @@ class OnModels(TriedQuestion[Document]):
             return True, f"{what} {fit}: {plural(tokens, 'token')}, and there is room for {budget:,}", ""
         kept, whose = self.tokens_of(self.to_read), "its" if len(self.behind) == 1 else "their"
         found = f"of {plural(tokens, 'token')} of {what} {kept:,} would be read, from around {whose} passages"
-        if self.settings.max_context_tokens is not None:
+        if self.plan.max_context_tokens is not None:
             return True, found, "max_context_tokens limits it: raise it if the model takes more"
         return False, found, "pass a long_context_llm with a larger window"
 
@@ -71,7 +71,7 @@ class OnModels(TriedQuestion[Document]):
     def look_at_prices(self) -> Remark:
         """Return the cost of each step of a question, and the options that lower it."""
         try:
-            self.settings.check_prices(self.call.costs.priced, shared=self.host.one_model)
+            self.plan.check_prices(self.call.costs.priced, shared=self.host.one_model)
         except ConfigurationError as error:
             return False, message_of(error), ""
         parts, unknown, drafted, whole = list[str](), dict[str, None](), 0, self.tokens_of(self.behind)
@@ -99,7 +99,7 @@ class OnModels(TriedQuestion[Document]):
         for number, (sections, skipped) in enumerate(self.sections()):
             name = "sections" if number == 0 else "more sections"
             yield (f"{name} are", "sections", skipped) if skipped else (f"{name} take", "sections", sections)
-        if not self.to_read or self.settings.max_documents == 0:
+        if not self.to_read or self.plan.max_documents == 0:
             return
         if self.call.sending.adds_nothing(self.to_read):
             nothing = "all of it was read before, so a question that gets here ends"
@@ -110,10 +110,10 @@ class OnModels(TriedQuestion[Document]):
     @property
     def _cheaper(self) -> str:
         """The options by which several documents of a store would cost less; empty if there is nothing to do."""
-        most = self.settings.max_documents
+        most = self.plan.max_documents
         if self.stored is None or len(self.behind) == 1 or most == 0 or self.tokens_of(self.to_read) <= _DEAR:
             return ""
-        if not self.settings.sections:
+        if not self.plan.sections:
             return _CHEAPER
         fewer = most is None and len(self.behind) > MAX_DOCUMENTS
         return f"max_documents={MAX_DOCUMENTS} reads only the best ones" if fewer else ""
@@ -147,12 +147,12 @@ class OnModels(TriedQuestion[Document]):
                 return False, f"{name} {wrong[0]}", wrong[1]
         if unread:
             return None, f"not tried: {' and '.join(unread)} cannot be read before a question is asked", ""
-        if self.settings.degraded:
+        if self.plan.degraded:
             return None, JUDGED_AS_TEXT, ASK_FOR_THEM
         return (
             True,
             "the prompts show the question"
-            + _REPLIES[self.settings.answerability or "graded"].format(refusal=self.call.refusal),
+            + _REPLIES[self.plan.answerability or "graded"].format(refusal=self.call.refusal),
             "",
         )
 
@@ -161,9 +161,9 @@ class OnModels(TriedQuestion[Document]):
         if self.host.question not in wording:
             return "does not show the question", "give it the variable of the question ({input} in LangChain)"
         asked = wording.replace(self.host.question, "").casefold()
-        if not self.settings.structured and self.call.refusal.casefold() not in asked:
+        if not self.plan.structured and self.call.refusal.casefold() not in asked:
             advice = "add: Write {refusal} if the text does not hold the answer. See selfroute.prompts.RAG"
             return f"does not ask for {self.call.refusal!r}, so the model may not decline", advice
-        if step == "rag" and self.settings.answerability == "graded":
+        if step == "rag" and self.plan.answerability == "graded":
             check_asks_for_numbers(_PROMPTS[step], asked)
         return None

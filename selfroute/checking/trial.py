@@ -33,7 +33,7 @@ class TriedQuestion(Generic[Document]):
 
     def __init__(self, call: Call[Document]) -> None:
         """Start with nothing tried."""
-        self.call, self.settings = call, call.settings
+        self.call, self.plan = call, call.plan
         self.host, self.reading, self.fits = call.host, call.reading, call.fitting
 
     def attempts(self) -> Iterator[tuple[Attempt, Retrieve | ReadDocuments]]:
@@ -73,17 +73,17 @@ class TriedQuestion(Generic[Document]):
     @property
     def drafts(self) -> bool:
         """Whether there is a first step over passages."""
-        if self.settings.start == "auto" and self.settings.escalation is None:
+        if self.plan.start == "auto" and self.plan.escalation is None:
             return not (self.read and self.reading.are_most(self.fitting))
-        return self.settings.start not in ("sections", "long_context")
+        return self.plan.start not in ("sections", "long_context")
 
     def sections(self) -> Iterator[tuple[Sequence[Document], str]]:
         """Yield what each reading of sections would be given, and why it would be skipped, if it would."""
         sending = self.call.sending
         if self.drafts:
             sending.note_sent("rag", self.fitting)
-        reads_them = self.read and self.settings.start != "long_context"
-        for rung in range(self.settings.rungs if reads_them else 0):
+        reads_them = self.read and self.plan.start != "long_context"
+        for rung in range(self.plan.rungs if reads_them else 0):
             found, skipped = self.fits.fit_sections(ReadDocuments(self.fitting, step="sections", rung=rung))
             yield found, skipped
             if found:

@@ -62,7 +62,7 @@ def test_memory_is_shared_by_copies() -> None:
     copies = [chain, chain.model_copy(update={"answerability": "graded"}), copy.copy(chain)]
     for one, *others in (copies, [synthesizer, copy.copy(synthesizer)]):
         assert all(other._memory is one._memory for other in others)
-    assert [one._parts().settings.answerability for one in copies] == ["text", "graded", "text"]
+    assert [one._parts().plan.answerability for one in copies] == ["text", "graded", "text"]
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))], ids=["copy", "pickle"])  # noqa: S301

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from decimal import Decimal
@@ -180,6 +181,21 @@ def test_evaluate_over_the_wire(where: str, client: Client, server: LoopbackServ
     assert by_strategy(evaluate(pipeline(), ONE, folder=tmp_path)) == by
     assert by_strategy(evaluate(pipeline(api_key="another-key"), ONE, folder=tmp_path)) == by
     assert len(server.book) == asked
+
+
+@every_client
+def test_evaluate_structured(where: str, client: Client, server: LoopbackServer, tmp_path: Path) -> None:
+    def fills_in(request: Request) -> Reply:
+        knows = WHOLE in request.prompt
+        return Reply(json.dumps({"answerable": knows, "answer": FOUND if knows else ""}))
+
+    server.answer = fills_in
+    pipeline = both_parts.pipeline(where, llm=client(server), priced_as=MINI, answerability="structured")
+    done = evaluate(pipeline, ONE, folder=tmp_path)
+    assert (list(done.failures), by_strategy(done)["yours"].answer) == ([], FOUND)
+    asked = len(server.book)
+    assert evaluate(pipeline, ONE, folder=tmp_path).looks == done.looks
+    assert len(server.book) == asked, "kept reports are found again"
 
 
 @each_host

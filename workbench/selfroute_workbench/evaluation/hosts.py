@@ -76,8 +76,8 @@ class KeptHost:
 
     def ask(self, step: Route, prompt: Prompt, tally: KeptTally, cache: ProviderCache | None) -> str:
         """Return the kept reply to a prompt, or ask for one and keep it."""
-        settings = self._host.settings  # type: ignore[attr-defined]
-        priced_as = settings.declared_model(step, shared=self._host.one_model)
+        plan = self._host.plan
+        priced_as = plan.declared_model(step, shared=self._host.one_model)
         model = self._host.name_of(step)
 
         def ask() -> Reply:
@@ -90,11 +90,11 @@ class KeptHost:
                     raise
             return Reply.of("".join(pieces), heard, prompt=lambda: prompt.text, model=model, priced_as=priced_as)
 
-        form = settings.form_of(step) if settings.structured else None
+        form = plan.form_of(step) if plan.structured else None
         identity: Mapping[str, Any] = {
             "model": self._kept.identity(model, self._name, step=step),
             "step": step,
-            "report": form and [form.numbers, settings.refusal],
+            "report": form and [len(form.scores), plan.refusal],
             "prompt": prompt.text if prompt.is_known else [self._host.question, prompt.context],
         }
         tokens = count_tokens(prompt.text if prompt.is_known else prompt.context)

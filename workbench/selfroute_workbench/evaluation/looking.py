@@ -37,7 +37,7 @@ class Pipeline(ABC):
 
     def __init__(self, parts: Any, kept: Replies, *, name: str | None, has_own_prompt: bool) -> None:
         """Keep the parts of a chain or an engine."""
-        self.settings, self.has_own_prompt, self.kept, self.name = parts.settings, has_own_prompt, kept, name
+        self.plan, self.has_own_prompt, self.kept, self.name = parts.plan, has_own_prompt, kept, name
         self._models, self._memory, self._one_model = parts.models, parts.memory, parts.one_model
 
     @abstractmethod
@@ -62,8 +62,8 @@ class Pipeline(ABC):
     @property
     def takes_bounds(self) -> bool:
         """Whether its replies begin with numbers, or would if it asked for them, so that bounds can be tried."""
-        settings = self.settings
-        return settings.bounds is not None or (settings.answerability == "text" and not self.has_own_prompt)
+        plan = self.plan
+        return plan.bounds is not None or (plan.answerability == "text" and not self.has_own_prompt)
 
     def options(self, row: Strategy) -> dict[str, Any]:
         """Return the options that make another strategy of this pipeline; none for what it is itself.
@@ -72,20 +72,20 @@ class Pipeline(ABC):
         """
         if row == "yours":
             return {}
-        settings = self.settings
+        plan = self.plan
         plain: dict[str, Any] = {**PAPER, "escalation": None, "start": "rag", "doubt_below": None, "stop_below": None}
-        if settings.structured:
+        if plan.structured:
             plain["answerability"] = "structured"
-        elif settings.answerability == "graded" and self.has_own_prompt:
+        elif plan.answerability == "graded" and self.has_own_prompt:
             plain |= {"answerability": "graded", "doubt_below": 0, "stop_below": 0}
         of_row: Mapping[Strategy, dict[str, Any]] = {
             "rag": {"max_documents": 0},
             "rag_20": {"max_documents": 0, "draft_passages": WIDE},
             "long_context": {"start": "long_context"},
             TRIED: {
-                "answerability": "structured" if settings.structured else "graded",
-                "sections": settings.sections or DEFAULTS.sections,
-                "max_documents": settings.most_compared,
+                "answerability": "structured" if plan.structured else "graded",
+                "sections": plan.sections or DEFAULTS.sections,
+                "max_documents": plan.most_compared,
                 "doubt_below": MOST_DOUBT,
                 "stop_below": 0,
             },
@@ -94,7 +94,7 @@ class Pipeline(ABC):
 
     def told(self, row: Strategy) -> dict[str, Any]:
         """Return what steers a strategy, as plain JSON: where it is not the default, and without tried bounds."""
-        options = {name: getattr(self.settings, name) for name in _STEERS} | self.options(row)
+        options = {name: getattr(self.plan, name) for name in _STEERS} | self.options(row)
         usual = {name: getattr(DEFAULTS, name, None) for name in options} | {"answerability": "graded"}
         if row == "rag_20":
             options["reach"] = WIDE
@@ -108,7 +108,7 @@ class Pipeline(ABC):
 
     def priced(self) -> Mapping[Route, PricedModel]:
         """Return the models that those of the steps are priced as."""
-        declared = partial(self.settings.declared_model, shared=self._one_model)
+        declared = partial(self.plan.declared_model, shared=self._one_model)
         return {step: declared(step) or model for step, model in self.models().items()}
 
     def judge(self, priced_as: PricedModel | None = None, *, title: str | None = None) -> ModelJudge:
@@ -184,8 +184,8 @@ def _paid(usage: StepUsage, seconds: float = 0.0) -> dict[str, Any]:
 
 def _said(host: KeptHost, used: Used) -> dict[str, Any]:
     """Judge a reply without any bounds; return what it says, as fields of a look."""
-    reply, refusal, paid = used.reply, host.settings.refusal, _paid(used.usage, used.reply.seconds)
-    asks = host.settings.bounds is not None and used.step != "long_context"
+    reply, refusal, paid = used.reply, host.plan.refusal, _paid(used.usage, used.reply.seconds)
+    asks = host.plan.bounds is not None and used.step != "long_context"
     numbers = (1 if used.step == "sections" else 2) if asks else 0
     gate = GradedGate(refusal, numbers=numbers) if numbers else Gate(refusal)
     shown = gate.feed(reply.text) + gate.end(reply.ending.kind)

@@ -72,7 +72,7 @@ class EnginePipeline(Pipeline):
         query = QueryBundle(given)
         host = LlamaIndexHost(self._parts(synthesizer), query, nodes=self._engine.retrieve(query))
         host.streaming = False
-        call = Call[Any](wrap(host), host.settings, memory=host.parts.memory)
+        call = Call[Any](wrap(host))
         return run(call.flow(), call)
 
     @cached_property
