@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping
 from functools import cached_property, partial
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from langchain_core.documents import Document
 from langchain_core.prompts import BasePromptTemplate
@@ -19,7 +19,7 @@ from langchain_selfroute import arguments, prompting, runs, structured
 from langchain_selfroute.bound import ChainMethods
 from langchain_selfroute.convert import Source
 from langchain_selfroute.default_prompts import DEFAULTS as DEFAULT_PROMPTS
-from langchain_selfroute.default_prompts import copied, default_prompt, is_own
+from langchain_selfroute.default_prompts import copied
 from langchain_selfroute.host import LangChainHost
 from langchain_selfroute.models import certain_name_of, name_of
 from langchain_selfroute.retrieving import ChainParts, Manager
@@ -30,12 +30,12 @@ from langchain_selfroute.shape import ChainShape
 from langchain_selfroute.stored.reading import StoredDocuments, documents_behind
 from langchain_selfroute.stored.stores import Fetch
 from selfroute.calls.call import Call
+from selfroute.calls.configured import Configured, DefaultPrompts
 from selfroute.calls.memory import Memory
-from selfroute.calls.plan import Plan, reach_of
+from selfroute.calls.plan import reach_of
 from selfroute.calls.settings import DEFAULTS, Settings
 from selfroute.copies import uncopied
 from selfroute.describing import lists_fields
-from selfroute.effects import Route
 from selfroute.usage import prices
 from selfroute.usage.prices import is_one_model
 
@@ -44,7 +44,7 @@ _NO_OPTIONS: Mapping[str, Any] = {}
 
 @lists_fields("retriever", "llm", "documents", name="The name of its runs, in traces.")
 class SelfRouteChain(
-    ChainMethods, ChainShape, Settings, RunnableSerializable[str | Mapping[str, Any], SelfRouteOutput]
+    Configured, ChainMethods, ChainShape, Settings, RunnableSerializable[str | Mapping[str, Any], SelfRouteOutput]
 ):
     r"""Answer from the retrieved passages; read more only when the model declines or is not sure.
 
@@ -97,11 +97,11 @@ class SelfRouteChain(
     long_context_llm: Runnable[Any, Any] | None = None
     """The model of the last step; `llm` if None."""
 
-    rag_prompt: Runnable[Any, Any] = Field(default_factory=partial(copied, DEFAULT_PROMPTS[0]))
+    rag_prompt: Runnable[Any, Any] = Field(default_factory=partial(copied, DEFAULT_PROMPTS.first))
     """The prompt of the first step, with the variables `context` and `input`, and optionally `chat_history` and
     `refusal`: a template, a configurable one, or a runnable that takes them and returns a prompt."""
 
-    long_context_prompt: Runnable[Any, Any] = Field(default_factory=partial(copied, DEFAULT_PROMPTS[1]))
+    long_context_prompt: Runnable[Any, Any] = Field(default_factory=partial(copied, DEFAULT_PROMPTS.last))
     """The prompt of the last step, with the same variables."""
 
     document_prompt: BasePromptTemplate | None = None  # type: ignore[type-arg]
@@ -109,6 +109,8 @@ class SelfRouteChain(
     documents, each is preceded by its number and its `title` or source."""
 
     model_config = Settings.model_config  # LangChain's would ignore unknown options
+    _defaults: ClassVar[DefaultPrompts[Any]] = DEFAULT_PROMPTS
+    _check_numbers = staticmethod(prompting.check_numbers)
 
     @classmethod
     @override
@@ -141,10 +143,7 @@ class SelfRouteChain(
 
     @model_validator(mode="after")
     def _check_parts(self) -> Self:
-        plan, models = self._plan(), self._models
-        if plan.answerability == "graded" and not self._has_default_rag_prompt:
-            prompting.check_numbers("rag_prompt", self.rag_prompt)
-        self._prompts(plan)
+        plan, models = self._check_prompts(), self._models
         if isinstance(self.documents, StoredDocuments):
             self.documents.limited_to(self.retriever, {})
         prices.load_price_lists()
@@ -206,25 +205,6 @@ class SelfRouteChain(
     def _memory(self) -> Memory:
         """What this chain keeps from one call to the next. The constructor makes it, so shallow copies share it."""
         return Memory(name_of)
-
-    @property
-    def _models(self) -> dict[Route, Runnable[Any, Any]]:
-        return {"rag": self.llm, "sections": self.llm, "long_context": self.long_context_llm or self.llm}
-
-    def _plan(self) -> Plan:
-        return self._memory.plan(vars(self), self._asks_for_numbers)
-
-    @property
-    def _has_default_rag_prompt(self) -> bool:
-        return not is_own(self.rag_prompt, DEFAULT_PROMPTS[0])
-
-    def _asks_for_numbers(self) -> bool:
-        return not is_own(self.rag_prompt, DEFAULT_PROMPTS[0]) or prompting.check_numbers("rag_prompt", self.rag_prompt)
-
-    def _prompts(self, plan: Plan) -> dict[Route, Runnable[Any, Any]]:
-        return plan.prompts(
-            (self.rag_prompt, self.long_context_prompt), DEFAULT_PROMPTS, is_own=is_own, default=default_prompt
-        )
 
     def _parts(self) -> ChainParts:
         """Return the parts that a call works with, as the chain is configured now."""

@@ -8,10 +8,11 @@ from typing import Any
 from langchain_core.prompts import ChatPromptTemplate
 
 from selfroute import prompts
+from selfroute.calls.configured import DefaultPrompts
 
 
 @lru_cache(maxsize=64)
-def default_prompt(template: str, instructions: str | None = None) -> ChatPromptTemplate:
+def default_prompt(template: str, instructions: str | None) -> ChatPromptTemplate:
     """Return a default prompt, behind a history, with a user's instructions before it."""
     template = template.replace("{question}", "{input}")
     if instructions is None:
@@ -20,13 +21,12 @@ def default_prompt(template: str, instructions: str | None = None) -> ChatPrompt
     return prompt.partial(instructions=instructions)
 
 
-DEFAULTS = default_prompt(prompts.RAG), default_prompt(prompts.LONG_CONTEXT)
-"""Those of the first and of the last step."""
-
-
-def is_own(prompt: Any, default: Any) -> bool:
-    """Return whether a prompt is the user's own."""
+def differs(prompt: Any, default: Any) -> bool:
+    """Return whether a prompt is another one than a default one."""
     return bool(getattr(prompt, "messages", None) != default.messages)  # copies of templates differ
+
+
+DEFAULTS = DefaultPrompts(default_prompt, differs)
 
 
 def copied(prompt: ChatPromptTemplate) -> ChatPromptTemplate:

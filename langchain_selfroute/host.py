@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Hashable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
-import pydantic
 from langchain_core.callbacks import (
     BaseCallbackManager,
     adispatch_custom_event,
@@ -26,7 +25,6 @@ from langchain_selfroute.models import TooLongHeard, has_fallbacks
 from langchain_selfroute.prompting import FilledPrompt, context_of
 from langchain_selfroute.retrieving import RetrievingHost
 from langchain_selfroute.tally import MessageTally
-from selfroute.answerability.structured import length_of
 from selfroute.caching import ProviderCache
 from selfroute.calls.host import Prompt
 from selfroute.effects import Decided, Route
@@ -58,8 +56,7 @@ class LangChainHost(RetrievingHost):
     def prompt(self, step: Route, context: Sequence[Document]) -> FilledPrompt:
         text = context_of(context, self.parts.document_prompt, whole=step != "rag", name_of=self.source_of)
         words = {**self.inputs, **self.plan.words, "context": sendable(text)}
-        schema = length_of(self.plan.form_of(step), pydantic) if self.plan.structured else 0
-        return FilledPrompt(prompting.filled_in(self.parts.prompts[step], words, self.config), words, schema=schema)
+        return FilledPrompt(prompting.filled_in(self.parts.prompts[step], words, self.config), words)
 
     @override
     def ask(self, step: Route, prompt: Prompt, tally: Tally, cache: ProviderCache | None) -> str | Iterator[Any]:
@@ -88,14 +85,12 @@ class LangChainHost(RetrievingHost):
 
     def _asked(self, step: Route, prompt: FilledPrompt, cache: ProviderCache | None) -> _Asked:
         own = model = self.parts.models[step]
-        if self.plan.structured:
-            model = structured.asking("llm", model, self.config, form=self.plan.form_of(step))
+        if form := self.plan.form_of(step):
+            model = structured.asking("llm", model, self.config, form=form)
         config = self._child(step, f"selfroute:{step}")
         if self._heard and has_fallbacks(own, self.config):
             cast("BaseCallbackManager", config["callbacks"]).add_handler(self._heard)
-        prefix = prompt.prefix(self.question) if cache and cache.ttl else None
-        value = prompt.value if cache is None or prefix is None else prompting.marked(prompt.value, prefix, cache)
-        return model, value, config, self.kwargs
+        return model, prompt.sent(self.question, cache), config, self.kwargs
 
     def _streams(
         self, model: Runnable[Any, Any], config: RunnableConfig, options: Mapping[str, Any], *, awaited: bool
@@ -106,8 +101,7 @@ class LangChainHost(RetrievingHost):
         return models.streams_whole(model, config, options, awaited=awaited)
 
     def _text_of_reply(self, step: Route, reply: Any, tally: MessageTally) -> str:
-        if self.plan.structured:
-            form = self.plan.form_of(step)
+        if form := self.plan.form_of(step):
             return structured.text_of(reply, tally, refusal=self.plan.refusal, form=form)
         return tally.add(reply)
 

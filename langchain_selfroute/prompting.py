@@ -30,8 +30,8 @@ class FilledPrompt(Prompt):
 
     __slots__ = ("words",)
 
-    def __init__(self, value: PromptValue | None, words: Mapping[str, Any], *, schema: int) -> None:
-        super().__init__(value, words["context"], schema=schema)
+    def __init__(self, value: PromptValue | None, words: Mapping[str, Any]) -> None:
+        super().__init__(value, words["context"])
         self.words = words
 
     @property
@@ -58,6 +58,16 @@ class FilledPrompt(Prompt):
         messages = self.value.to_messages()
         texts = [(_role(one), one.content if isinstance(one.content, str) else None) for one in messages]
         return prefix_in(texts, context=self.context, question=question)
+
+    @override
+    def marked(self, prefix: Prefix, cache: ProviderCache) -> PromptValue:
+        messages = list(self.value.to_messages())
+        message, end = messages[prefix.message], prefix.end
+        text = str(message.content)
+        block = {"type": "text", "text": text[:end], "cache_control": {"type": "ephemeral", "ttl": cache.ttl}}
+        rest = [{"type": "text", "text": text[end:]}] if text[end:] else []
+        messages[prefix.message] = message.model_copy(update={"content": [block, *rest]})
+        return ChatPromptValue(messages=messages)
 
 
 def _role(message: BaseMessage) -> str:
@@ -242,20 +252,3 @@ def _is_anthropic(model: Any) -> bool:
 def _has_marks(options: Mapping[str, Any]) -> bool:
     tools = [tool for tool in options.get("tools") or () if isinstance(tool, Mapping)]
     return any("cache_control" in given for given in (options, options.get("extra_body") or (), *tools))
-
-
-def marked(prompt: PromptValue, prefix: Prefix, cache: ProviderCache) -> PromptValue:
-    """Return the same prompt with a block that ends with the documents and asks Anthropic to keep it.
-
-    Args:
-        prompt: The prompt.
-        prefix: What it shares with others.
-        cache: Says for how long to keep it.
-    """
-    messages = list(prompt.to_messages())
-    message, end = messages[prefix.message], prefix.end
-    text = str(message.content)
-    block = {"type": "text", "text": text[:end], "cache_control": {"type": "ephemeral", "ttl": cache.ttl}}
-    rest = [{"type": "text", "text": text[end:]}] if text[end:] else []
-    messages[prefix.message] = message.model_copy(update={"content": [block, *rest]})
-    return ChatPromptValue(messages=messages)

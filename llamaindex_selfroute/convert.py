@@ -74,8 +74,8 @@ def checked_prompt(
     return prompt
 
 
-def check_numbers(name: str, prompt: BasePromptTemplate) -> None:
-    """Check that a prompt asks for the two numbers of graded answerability.
+def check_numbers(name: str, prompt: BasePromptTemplate) -> bool:
+    """Return True if a prompt asks for the two numbers of graded answerability, or may do so.
 
     Raises:
         ConfigurationError: It does not.
@@ -83,13 +83,14 @@ def check_numbers(name: str, prompt: BasePromptTemplate) -> None:
     if isinstance(prompt, SelectorPromptTemplate):
         for template in (prompt.default_template, *(template for _, template in prompt.conditionals or ())):
             check_numbers(name, template)
-        return
+        return True
     text = prompt.get_template()
     words: dict[str, Any] = dict.fromkeys(prompt.template_vars, "")
     with suppress(Exception):  # what takes other things than text
         text = prompt.format(**words)
     if isinstance(text, str):
         check_asks_for_numbers(name, text)
+    return True
 
 
 def retrieved_text(node: BaseNode) -> str:

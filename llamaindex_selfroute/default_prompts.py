@@ -7,10 +7,11 @@ from functools import lru_cache
 from llama_index.core.prompts import BasePromptTemplate, PromptTemplate
 
 from selfroute import prompts
+from selfroute.calls.configured import DefaultPrompts
 
 
 @lru_cache(maxsize=64)
-def default_prompt(template: str, instructions: str | None = None) -> PromptTemplate:
+def default_prompt(template: str, instructions: str | None) -> PromptTemplate:
     """Return a default prompt, with a user's instructions before it."""
     template = template.replace("{context}", "{context_str}").replace("{question}", "{query_str}")
     if instructions is None:
@@ -18,13 +19,9 @@ def default_prompt(template: str, instructions: str | None = None) -> PromptTemp
     return PromptTemplate(prompts.INSTRUCTIONS + template, instructions=instructions)
 
 
-DEFAULTS: tuple[BasePromptTemplate, BasePromptTemplate] = (
-    default_prompt(prompts.RAG),
-    default_prompt(prompts.LONG_CONTEXT),
-)
-"""Those of the first and of the last step."""
-
-
-def is_own(prompt: BasePromptTemplate, default: BasePromptTemplate) -> bool:
-    """Return whether a prompt is the user's own."""
+def differs(prompt: BasePromptTemplate, default: BasePromptTemplate) -> bool:
+    """Return whether a prompt is another one than a default one."""
     return prompt is not default and bool(prompt != default)
+
+
+DEFAULTS: DefaultPrompts[BasePromptTemplate] = DefaultPrompts(default_prompt, differs)

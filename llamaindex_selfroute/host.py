@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
-import pydantic
 from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
 from llama_index.core.instrumentation.span import active_span_id
 from llama_index.core.llms import LLM, ChatMessage, TextBlock
@@ -24,7 +23,6 @@ from llamaindex_selfroute.stored.limits import FilteredSource
 from llamaindex_selfroute.stored.links import Link
 from llamaindex_selfroute.stored.naming import placed
 from llamaindex_selfroute.tally import ResponseTally
-from selfroute.answerability.structured import length_of
 from selfroute.caching import Prefix, ProviderCache, prefix_in
 from selfroute.calls.call import Call
 from selfroute.calls.host import Host, Parts, Place, Prompt
@@ -79,6 +77,22 @@ class FilledPrompt(Prompt):
         value = self.value
         messages = [("user", value)] if isinstance(value, str) else [(one.role.value, _only_text(one)) for one in value]
         return prefix_in(messages, context=self.context, question=question)
+
+    @override
+    def marked(self, prefix: Prefix, cache: ProviderCache) -> ModelInput:
+        if isinstance(self.value, str):
+            return self.value
+        from llama_index.core.llms import CacheControl, CachePoint  # noqa: PLC0415 - not every version has them
+
+        found, end = list(self.value), prefix.end
+        message = found[prefix.message]
+        text = str(message.content)
+        point = CachePoint(cache_control=CacheControl(type="ephemeral", ttl=cache.ttl or "5m"))
+        blocks: list[Any] = [TextBlock(text=text[:end]), point]
+        if text[end:]:
+            blocks.append(TextBlock(text=text[end:]))
+        found[prefix.message] = message.model_copy(update={"blocks": blocks})
+        return found
 
 
 def _only_text(message: ChatMessage) -> str | None:
@@ -165,33 +179,28 @@ class LlamaIndexHost(Host[NodeWithScore]):
             "context_str": sendable(text),
             "query_str": self.question,
         }
-        schema = length_of(self.plan.form_of(step), pydantic) if self.plan.structured else 0
         value = internals.formatted(self.parts.models[step], self.parts.prompts[step], words)
-        return FilledPrompt(value, text, schema=schema)
+        return FilledPrompt(value, text)
 
     @override
     def ask(self, step: Route, prompt: Prompt, tally: Tally, cache: ProviderCache | None) -> str | Iterator[Any]:
-        llm, value, counts = self.parts.models[step], self._marked(prompt, cache), cast("ResponseTally", tally)
-        if self.plan.structured:
-            form, refusal = self.plan.form_of(step), self.plan.refusal
-            return structured.text_of(llm, structured.ask(llm, value, form), counts, refusal=refusal, form=form)
+        llm, value = self.parts.models[step], prompt.sent(self.question, cache)
+        counts = cast("ResponseTally", tally)
+        if form := self.plan.form_of(step):
+            reply = structured.ask(llm, value, form)
+            return structured.text_of(llm, reply, counts, refusal=self.plan.refusal, form=form)
         return models.ask_stream(llm, value) if self.streaming else counts.add(models.ask(llm, value))
 
     @override
     async def aask(
         self, step: Route, prompt: Prompt, tally: Tally, cache: ProviderCache | None
     ) -> str | AsyncIterator[Any]:
-        llm, value, counts = self.parts.models[step], self._marked(prompt, cache), cast("ResponseTally", tally)
-        if self.plan.structured:
-            form, refusal = self.plan.form_of(step), self.plan.refusal
-            return structured.text_of(llm, await structured.aask(llm, value, form), counts, refusal=refusal, form=form)
+        llm, value = self.parts.models[step], prompt.sent(self.question, cache)
+        counts = cast("ResponseTally", tally)
+        if form := self.plan.form_of(step):
+            reply = await structured.aask(llm, value, form)
+            return structured.text_of(llm, reply, counts, refusal=self.plan.refusal, form=form)
         return await models.aask_stream(llm, value) if self.streaming else counts.add(await models.aask(llm, value))
-
-    def _marked(self, prompt: Prompt, cache: ProviderCache | None) -> ModelInput:
-        """Return a prompt as it is sent, so that the provider's prompt cache is hit."""
-        value: ModelInput = prompt.value
-        prefix = prompt.prefix(self.question) if cache and cache.ttl else None
-        return value if cache is None or prefix is None or isinstance(value, str) else _marked(value, prefix, cache)
 
     @override
     def announce(self, decided: Decided) -> None:
@@ -259,21 +268,6 @@ class LlamaIndexHost(Host[NodeWithScore]):
     def log_missing_usage(self, step: Route) -> None:
         if self.streaming and not self.plan.structured:
             models.log_missing_usage(self.parts.models[step], self.parts.memory.said)
-
-
-def _marked(messages: Sequence[ChatMessage], prefix: Prefix, cache: ProviderCache) -> list[ChatMessage]:
-    """Return the same messages with a `CachePoint` where the documents end, so that the provider keeps them."""
-    from llama_index.core.llms import CacheControl, CachePoint  # noqa: PLC0415 - not every version has them
-
-    found, end = list(messages), prefix.end
-    message = found[prefix.message]
-    text = str(message.content)
-    point = CachePoint(cache_control=CacheControl(type="ephemeral", ttl=cache.ttl or "5m"))
-    blocks: list[Any] = [TextBlock(text=text[:end]), point]
-    if text[end:]:
-        blocks.append(TextBlock(text=text[end:]))
-    found[prefix.message] = message.model_copy(update={"blocks": blocks})
-    return found
 
 
 class QueryCall(Call[NodeWithScore]):

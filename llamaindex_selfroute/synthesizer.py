@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
-from functools import partial
+from copy import copy
 from typing import Any
 
 from llama_index.core import Settings as HostSettings
@@ -22,20 +22,18 @@ from typing_extensions import Unpack, override
 from llamaindex_selfroute import models, responses
 from llamaindex_selfroute.arguments import PROMPTS, CheckedFields, SynthesizerFields
 from llamaindex_selfroute.asked import asked_in
-from llamaindex_selfroute.convert import Source, bundle_of, check_numbers, checked_prompt
+from llamaindex_selfroute.convert import Source, bundle_of, check_numbers
 from llamaindex_selfroute.default_prompts import DEFAULTS as DEFAULT_PROMPTS
-from llamaindex_selfroute.default_prompts import default_prompt, is_own
 from llamaindex_selfroute.events import send
 from llamaindex_selfroute.host import LlamaIndexHost, QueryCall, SynthesizerParts
 from llamaindex_selfroute.stored.limits import filtered
 from llamaindex_selfroute.stored.reading import StoredDocuments
 from selfroute.arguments import refuse_unknown
+from selfroute.calls.configured import Configured
 from selfroute.calls.memory import Memory
-from selfroute.calls.plan import Plan
 from selfroute.calls.settings import DEFAULTS, Options, Settings
 from selfroute.copies import NamesUncopied
 from selfroute.describing import takes_fields_of
-from selfroute.effects import Route
 from selfroute.errors import ConfigurationError
 from selfroute.usage import prices
 from selfroute.usage.prices import is_one_model
@@ -43,7 +41,7 @@ from selfroute.usage.prices import is_one_model
 dispatcher = get_dispatcher(__name__)
 
 
-class SelfRouteSynthesizer(NamesUncopied, CheckedFields, BaseSynthesizer):
+class SelfRouteSynthesizer(NamesUncopied, Configured, CheckedFields, BaseSynthesizer):
     """Answer from the retrieved nodes; read more only when the model declines or is not sure.
 
     A response synthesizer. In the first step the model answers from the nodes, and says how sure it is. If it declines
@@ -88,6 +86,9 @@ class SelfRouteSynthesizer(NamesUncopied, CheckedFields, BaseSynthesizer):
         assert engine.query("Who chaired the meeting?").metadata["route"] == "rag"
         ```
     """
+
+    _defaults = DEFAULT_PROMPTS
+    _check_numbers = staticmethod(check_numbers)
 
     @takes_fields_of(Settings)
     def __init__(  # noqa: PLR0913 - all fields
@@ -137,10 +138,11 @@ class SelfRouteSynthesizer(NamesUncopied, CheckedFields, BaseSynthesizer):
             setattr(self, name, value)
         self._memory = Memory(models.name_of)
         prices.load_price_lists()
-        self.rag_prompt = rag_prompt or DEFAULT_PROMPTS[0]
-        self.long_context_prompt = long_context_prompt or DEFAULT_PROMPTS[1]
-        self._check_prompts({})
-        self._plan().check_prices(lambda step: models.name_of(self._models[step]), shared=is_one_model(self._models))
+        self.rag_prompt = rag_prompt or DEFAULT_PROMPTS.first
+        self.long_context_prompt = long_context_prompt or DEFAULT_PROMPTS.last
+        self._check_prompts().check_prices(
+            lambda step: models.name_of(self._models[step]), shared=is_one_model(self._models)
+        )
 
     def _parts(self, documents: Any = None) -> SynthesizerParts:
         """Return the parts that a query works with, as this synthesizer is configured now.
@@ -159,32 +161,6 @@ class SelfRouteSynthesizer(NamesUncopied, CheckedFields, BaseSynthesizer):
             memory=self._memory,
         )
 
-    @property
-    def _models(self) -> dict[Route, LLM]:
-        llm = self._llm
-        return {"rag": llm, "sections": llm, "long_context": self.long_context_llm or llm}
-
-    def _plan(self, rag_prompt: BasePromptTemplate | None = None) -> Plan:
-        return self._memory.plan(vars(self), partial(_asks_for_numbers, rag_prompt or self.rag_prompt))
-
-    @property
-    def _has_default_rag_prompt(self) -> bool:
-        return not is_own(self.rag_prompt, DEFAULT_PROMPTS[0])
-
-    def _prompts(
-        self, plan: Plan, first: BasePromptTemplate | None = None, last: BasePromptTemplate | None = None
-    ) -> dict[Route, BasePromptTemplate]:
-        given = first or self.rag_prompt, last or self.long_context_prompt
-        return plan.prompts(given, DEFAULT_PROMPTS, is_own=is_own, default=default_prompt)
-
-    def _check_prompts(self, changed: Mapping[str, BasePromptTemplate]) -> None:
-        """Check that the prompts, of which some are to be changed, go with the options."""
-        first = changed.get("rag_prompt", self.rag_prompt)
-        plan = self._plan(first)
-        if plan.answerability == "graded":
-            _asks_for_numbers(first)
-        self._prompts(plan, first, changed.get("long_context_prompt"))
-
     @override
     def _get_prompts(self) -> dict[str, Any]:
         of_step = self._prompts(self._plan())
@@ -192,16 +168,16 @@ class SelfRouteSynthesizer(NamesUncopied, CheckedFields, BaseSynthesizer):
 
     @override
     def _update_prompts(self, prompts: dict[str, Any]) -> None:
-        own = {
-            name: prompt for name, prompt in prompts.items() if ":" not in name
-        }  # the others belong to other modules
+        own = {name: one for name, one in prompts.items() if ":" not in name}  # the others belong to other modules
         unknown = sorted(own.keys() - set(PROMPTS))
         if unknown:
             msg = f"there is no prompt {', '.join(unknown)}; use {', '.join(PROMPTS)}"
             raise ConfigurationError(msg)
-        checked = {name: checked_prompt(name, prompt) for name, prompt in own.items()}
-        self._check_prompts(checked)
-        for name, prompt in checked.items():
+        changed = copy(self)
+        for name, prompt in own.items():
+            setattr(changed, name, prompt)
+        changed._check_prompts()  # noqa: SLF001
+        for name, prompt in own.items():
             setattr(self, name, prompt)
 
     @override
@@ -286,13 +262,6 @@ def limited(
     if isinstance(documents, StoredDocuments):
         return documents.limited_to(retriever, postprocessors, is_copy=True)
     return filtered(documents, retriever)
-
-
-def _asks_for_numbers(prompt: BasePromptTemplate) -> bool:
-    """Check that a prompt asks for the two numbers; return True."""
-    if is_own(prompt, DEFAULT_PROMPTS[0]):
-        check_numbers("rag_prompt", prompt)
-    return True
 
 
 def _nodes(texts: Sequence[str]) -> list[NodeWithScore]:

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, Literal, NamedTuple, Protocol
 
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
 from selfroute.answerability.ending import REPORTED, Ending
 from selfroute.answerability.number_lines import scores_of
 from selfroute.answerability.scores import Numbers
@@ -69,22 +71,17 @@ class Form(NamedTuple):
 
 
 @cache
-def report_of(form: Form, pydantic: Any) -> Any:
-    """Return the class of pydantic that a model fills in.
-
-    Args:
-        form: What it has.
-        pydantic: The package, which the core does not import.
-    """
-    fields = {name: (kind, pydantic.Field(description=about)) for name, (kind, about) in form.fields.items()}
-    config = pydantic.ConfigDict(defer_build=True)
-    return pydantic.create_model(form.name, __config__=config, __doc__=form.description, __module__=__name__, **fields)
+def report_of(form: Form) -> type[BaseModel]:
+    """Return the class that a model fills in."""
+    fields: dict[str, Any] = {name: (kind, Field(description=about)) for name, (kind, about) in form.fields.items()}
+    config = ConfigDict(defer_build=True)
+    return create_model(form.name, __config__=config, __doc__=form.description, __module__=__name__, **fields)
 
 
 @cache
-def length_of(form: Form, pydantic: Any) -> int:
+def length_of(form: Form) -> int:
     """Return the approximate length of the schema in a prompt, in characters; providers render it differently."""
-    return len(json.dumps(report_of(form, pydantic).model_json_schema()))
+    return len(json.dumps(report_of(form).model_json_schema()))
 
 
 class Report(NamedTuple):

@@ -69,14 +69,14 @@ class Prompt:
     Attributes:
         value: The prompt as the framework sends it.
         context: The text of the passages or documents in it.
-        schema: The length of a report's schema that is sent with it, in characters.
+        schema: The length of a report's schema that is sent with it, in characters, which the core sets.
     """
 
     __slots__ = ("context", "schema", "value")
 
-    def __init__(self, value: Any, context: str, *, schema: int = 0) -> None:
+    def __init__(self, value: Any, context: str) -> None:
         """Keep a prompt with what it holds."""
-        self.value, self.context, self.schema = value, context, schema
+        self.value, self.context, self.schema = value, context, 0
 
     @property
     def text(self) -> str:
@@ -96,6 +96,15 @@ class Prompt:
     def prefix(self, question: str) -> Prefix | None:
         """Return the prefix that the prompt shares with other questions on its documents; None if it shares nothing."""
         return prefix_in([("user", self.text)], context=self.context, question=question)
+
+    def sent(self, question: str, cache: ProviderCache | None) -> Any:
+        """Return the prompt as the framework sends it, so that the provider's prompt cache is hit."""
+        prefix = self.prefix(question) if cache and cache.ttl else None
+        return self.value if cache is None or prefix is None else self.marked(prefix, cache)
+
+    def marked(self, prefix: Prefix, cache: ProviderCache) -> Any:  # noqa: ARG002
+        """Return the same prompt with a mark where the documents end, so that the provider keeps them for that long."""
+        return self.value
 
 
 class Host(Protocol[Document]):

@@ -15,7 +15,7 @@ from selfroute.calls.settings import MAX_DOCUMENTS, PASSAGES, Sections, Settings
 from selfroute.documents.window import room_in
 from selfroute.effects import Route, Start
 from selfroute.errors import ConfigurationError
-from selfroute.prompts import ASKS_FOR_NUMBERS, GRADED, LONG_CONTEXT, RAG, SECTIONS, check_instructions
+from selfroute.prompts import ASKS_FOR_NUMBERS
 from selfroute.usage.prices import PricedModel
 
 P = TypeVar("P")
@@ -133,44 +133,14 @@ class Plan(Settings):
         vars(made).pop("bounds", None)  # which are cached, and may be others now
         return made
 
-    def prompts(
-        self,
-        given: tuple[P, P],
-        plain: tuple[P, P],
-        *,
-        is_own: Callable[[P, P], bool],
-        default: Callable[[str, str | None], P],
-    ) -> dict[Route, P]:
-        """Return the prompt of each step; the default ones ask for what is judged, after the user's instructions.
-
-        Args:
-            given: The prompts of the draft and of the last step, as the chain or engine has them.
-            plain: The default ones for text without instructions.
-            is_own: Returns whether a prompt is the user's own, and not this default one.
-            default: Makes a default prompt of one of `selfroute.prompts` and the instructions.
-
-        Raises:
-            ConfigurationError: There are instructions and a prompt of the user's own.
-        """
-        (first, last), text, graded = given, self.instructions, self.answerability == "graded"
-        if text is not None:
-            check_instructions(rag_prompt=is_own(first, plain[0]), long_context_prompt=is_own(last, plain[1]))
-            last = default(LONG_CONTEXT, text)
-        sections = first
-        if graded and not is_own(first, plain[0]):
-            first, sections = default(GRADED, text), default(SECTIONS, text)
-        elif text is not None and not graded:
-            first = sections = default(RAG, text)
-        return {"rag": first, "sections": sections, "long_context": last}
-
     @property
     def structured(self) -> bool:
         """Whether the model fills in a report instead of writing text."""
         return self.answerability == "structured"
 
-    def form_of(self, step: Route) -> Form:
-        """Return the report that the model of a step fills in, with `answerability="structured"`."""
-        return Form(graded=self.bounds is not None and step != "long_context")
+    def form_of(self, step: Route) -> Form | None:
+        """Return the report that the model of a step fills in; None if it writes text."""
+        return Form(graded=self.bounds is not None and step != "long_context") if self.structured else None
 
     def check_prices(self, name_of: Callable[[Route], PricedModel], *, shared: bool) -> None:
         """Check that the models may have a price, if the policy needs one.

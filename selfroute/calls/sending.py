@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from selfroute.answerability.structured import length_of
 from selfroute.calls.reading import SectionReader
 from selfroute.documents.headings import headed, without_titles
 from selfroute.documents.sent import Sent
@@ -67,7 +68,10 @@ class Sending(Generic[Document]):
         """Return a step's prompt with a context. The latest one is kept, since it is measured and then sent."""
         latest = self._latest
         if latest is None or latest[0] != step or latest[1] is not context:
-            latest = self._latest = step, context, self._host.prompt(step, self._as_sent(step, context))
+            prompt = self._host.prompt(step, self._as_sent(step, context))
+            if form := self._host.plan.form_of(step):
+                prompt.schema = length_of(form)
+            latest = self._latest = step, context, prompt
         return latest[2]
 
     def _as_sent(self, step: Route, context: Sequence[Document]) -> Sequence[Document]:

@@ -90,7 +90,7 @@ class KeptHost:
                     raise
             return Reply.of("".join(pieces), heard, prompt=lambda: prompt.text, model=model, priced_as=priced_as)
 
-        form = plan.form_of(step) if plan.structured else None
+        form = plan.form_of(step)
         identity: Mapping[str, Any] = {
             "model": self._kept.identity(model, self._name, step=step),
             "step": step,
