@@ -21,6 +21,7 @@ from langchain_core.language_models import FakeListChatModel
 from langchain_core.vectorstores import InMemoryVectorStore
 from llama_index.core import Document, MockEmbedding, VectorStoreIndex
 from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
+from llama_index.core.node_parser import SentenceSplitter
 
 from langchain_selfroute import SelfRouteChain
 from llamaindex_selfroute import SelfRouteQueryEngine
@@ -29,6 +30,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("selfroute", "langchain_selfroute", "llamaindex_selfroute")
 MINUTES = "The ferry leaves at seven. " * 40 + "Ms Okafor chaired the meeting."
 QUESTION = "Who chaired the meeting?"
+ROUTES = {"answered": "rag", "escalated": "long_context"}
 REPLIES = {"answered": ["90 90\nMs Okafor."], "escalated": ["90 0\nunanswerable", "Ms Okafor."]}
 
 
@@ -66,7 +68,11 @@ def langchain(replies: list[str]) -> Callable[[], Any]:
 
 def llamaindex(replies: list[str]) -> Callable[[], Any]:
     """Return what asks a question of an engine over an index."""
-    index = VectorStoreIndex.from_documents([Document(text=MINUTES)], embed_model=MockEmbedding(embed_dim=8))
+    index = VectorStoreIndex.from_documents(
+        [Document(text=MINUTES)],
+        embed_model=MockEmbedding(embed_dim=8),
+        transformations=[SentenceSplitter(chunk_size=75, chunk_overlap=0)],  # or the draft reads all that there is
+    )
     engine = SelfRouteQueryEngine.from_index(index, similarity_top_k=2, llm=Replies(replies=replies))
     return lambda: engine.query(QUESTION)
 
@@ -102,7 +108,11 @@ def main() -> None:
     print(f"{'one question':<28}{'files':>6}{'functions':>11}{'lines in these files':>22}")
     for name, make in (("LangChain", langchain), ("LlamaIndex", llamaindex)):
         for kind, replies in REPLIES.items():
-            calls, functions = walk(make(replies))
+            ask = make(replies)
+            result = ask()
+            if (result.metadata if name == "LlamaIndex" else result)["route"] != ROUTES[kind]:
+                sys.exit(f"{name}: this question is not {kind}")
+            calls, functions = walk(ask)
             lines = sum(len((ROOT / path).read_text().splitlines()) for path in calls)
             print(f"{f'{name}, {kind}':<28}{len(calls):>6}{functions:>11}{lines:>22,}")
             for path, count in sorted(calls.items()) if listed else ():
