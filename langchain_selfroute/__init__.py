@@ -15,7 +15,7 @@ from langchain_selfroute.schema import SelfRouteInput, SelfRouteOutput
 from langchain_selfroute.stored.reading import StoredDocuments
 
 if TYPE_CHECKING:
-    from langchain_selfroute.middleware import SelfRouteMiddleware as SelfRouteMiddleware
+    from langchain_selfroute.agents.middleware import SelfRouteMiddleware as SelfRouteMiddleware
 
 __all__ = ["SelfRouteChain", "SelfRouteInput", "SelfRouteLedger", "SelfRouteOutput", "StoredDocuments"]
 if TYPE_CHECKING or find_spec("langchain"):
@@ -28,7 +28,7 @@ def __getattr__(name: str) -> Any:
         msg = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(msg)
     try:
-        from langchain_selfroute.middleware import SelfRouteMiddleware  # noqa: PLC0415 - it takes long
+        from langchain_selfroute.agents.middleware import SelfRouteMiddleware  # noqa: PLC0415 - it takes long
     except ModuleNotFoundError as error:
         msg = "SelfRouteMiddleware needs LangChain's agents: pip install 'langchain>=1'"
         raise ImportError(msg) from error

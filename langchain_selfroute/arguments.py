@@ -16,8 +16,8 @@ from langchain_core.runnables.base import RunnableBindingBase
 from langchain_core.stores import BaseStore
 from langchain_core.vectorstores import VectorStore
 
-from langchain_selfroute import prompting
 from langchain_selfroute.bound import ChainMethods
+from langchain_selfroute.prompts import filling
 from selfroute.arguments import Expected, check_takes
 from selfroute.documents.stored import BaseStoredDocuments
 from selfroute.errors import ConfigurationError
@@ -112,7 +112,7 @@ def checked(name: str, value: Any) -> Any:
     if name == "documents" and not isinstance(value, list | Runnable):
         check_takes(name, value, "inputs")
     if name in ("rag_prompt", "long_context_prompt"):
-        prompting.check(name, value)
+        filling.check(name, value)
     return value
 
 

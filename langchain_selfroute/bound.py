@@ -22,7 +22,7 @@ from langchain_core.runnables.utils import AnyConfigurableField, ConfigurableFie
 from langchain_selfroute.convert import config_within
 from langchain_selfroute.running import Running, recorded_findings
 from selfroute import prompts
-from selfroute.agent_tools import MOST_TOKENS, check_most
+from selfroute.agents.tools import MOST_TOKENS, check_most
 from selfroute.errors import ConfigurationError
 
 if TYPE_CHECKING:

@@ -15,13 +15,15 @@ from langchain_core.vectorstores import VectorStore
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 from typing_extensions import Self, Unpack, override
 
-from langchain_selfroute import arguments, prompting, runs, structured
+from langchain_selfroute import arguments, runs
 from langchain_selfroute.bound import ChainMethods
 from langchain_selfroute.convert import Source
-from langchain_selfroute.default_prompts import DEFAULTS as DEFAULT_PROMPTS
-from langchain_selfroute.default_prompts import copied
 from langchain_selfroute.host import LangChainHost
-from langchain_selfroute.models import certain_name_of, name_of
+from langchain_selfroute.models import structured
+from langchain_selfroute.models.clients import certain_name_of, name_of
+from langchain_selfroute.prompts import filling
+from langchain_selfroute.prompts.defaults import DEFAULTS as DEFAULT_PROMPTS
+from langchain_selfroute.prompts.defaults import copied
 from langchain_selfroute.retrieving import ChainParts, Manager
 from langchain_selfroute.running import Running
 from langchain_selfroute.runs import ChainCall, awhole, entry_recorder, whole
@@ -110,7 +112,7 @@ class SelfRouteChain(
 
     model_config = Settings.model_config  # LangChain's would ignore unknown options
     _defaults: ClassVar[DefaultPrompts[Any]] = DEFAULT_PROMPTS
-    _check_numbers = staticmethod(prompting.check_numbers)
+    _check_numbers = staticmethod(filling.check_numbers)
 
     @classmethod
     @override

@@ -15,17 +15,18 @@ from langchain_core.prompt_values import PromptValue
 from langchain_core.runnables import Runnable, RunnableConfig
 from typing_extensions import override
 
-from langchain_selfroute import models, prompting, structured
 from langchain_selfroute.convert import (
     acall,
     call,
     is_too_long,
 )
-from langchain_selfroute.models import TooLongHeard, has_fallbacks
-from langchain_selfroute.prompting import FilledPrompt, context_of
+from langchain_selfroute.models import clients, structured
+from langchain_selfroute.models.clients import TooLongHeard, has_fallbacks
+from langchain_selfroute.models.tally import MessageTally
+from langchain_selfroute.prompts import filling
+from langchain_selfroute.prompts.filling import FilledPrompt, context_of
 from langchain_selfroute.retrieving import RetrievingHost
-from langchain_selfroute.tally import MessageTally
-from selfroute.caching import ProviderCache
+from selfroute.calls.caching import ProviderCache
 from selfroute.calls.host import Prompt
 from selfroute.effects import Decided, Route
 from selfroute.prompts import sendable
@@ -56,13 +57,13 @@ class LangChainHost(RetrievingHost):
     def prompt(self, step: Route, context: Sequence[Document]) -> FilledPrompt:
         text = context_of(context, self.parts.document_prompt, whole=step != "rag", name_of=self.source_of)
         words = {**self.inputs, **self.plan.words, "context": sendable(text)}
-        return FilledPrompt(prompting.filled_in(self.parts.prompts[step], words, self.config), words)
+        return FilledPrompt(filling.filled_in(self.parts.prompts[step], words, self.config), words)
 
     @override
     def ask(self, step: Route, prompt: Prompt, tally: Tally, cache: ProviderCache | None) -> str | Iterator[Any]:
         filled, self._heard = cast("FilledPrompt", prompt), TooLongHeard()
         if filled.value is None:
-            filled.value = prompting.formatted(*self._formatting(step, filled))
+            filled.value = filling.formatted(*self._formatting(step, filled))
         model, value, config, options = self._asked(step, filled, cache)
         if self._streams(model, config, options, awaited=False):
             return model.stream(value, config, **options)
@@ -74,7 +75,7 @@ class LangChainHost(RetrievingHost):
     ) -> str | AsyncIterator[Any]:
         filled, self._heard = cast("FilledPrompt", prompt), TooLongHeard()
         if filled.value is None:
-            filled.value = await prompting.aformatted(*self._formatting(step, filled))
+            filled.value = await filling.aformatted(*self._formatting(step, filled))
         model, value, config, options = self._asked(step, filled, cache)
         if self._streams(model, config, options, awaited=True):
             return model.astream(value, config, **options)
@@ -98,7 +99,7 @@ class LangChainHost(RetrievingHost):
         """Return whether to read a stream, which can be hung up on, also where the answer is wanted whole."""
         if self.streaming or self.plan.structured:
             return self.streaming
-        return models.streams_whole(model, config, options, awaited=awaited)
+        return clients.streams_whole(model, config, options, awaited=awaited)
 
     def _text_of_reply(self, step: Route, reply: Any, tally: MessageTally) -> str:
         if form := self.plan.form_of(step):
@@ -120,23 +121,23 @@ class LangChainHost(RetrievingHost):
 
     @override
     def window(self, step: Route) -> int | None:
-        return models.window_of(self.parts.models[step], self.config)
+        return clients.window_of(self.parts.models[step], self.config)
 
     @override
     def name_of(self, step: Route) -> PricedModel:
         model = self.parts.models[step]
         if self.kwargs or self.config.get("configurable"):  # these may select another model for each call
-            return models.name_of(model, self.config, self.kwargs)
+            return clients.name_of(model, self.config, self.kwargs)
         return self.parts.memory.names.of(step, model)
 
     @override
     def account(self, step: Route) -> Hashable:
-        inside, _ = models.inside_of(self.parts.models[step], self.config)
+        inside, _ = clients.inside_of(self.parts.models[step], self.config)
         return account_of(inside)
 
     @override
     def takes_marks(self, step: Route) -> bool:
-        return prompting.takes_marks(self.parts.models[step], self.config, self.kwargs)
+        return filling.takes_marks(self.parts.models[step], self.config, self.kwargs)
 
     @override
     def too_long(self, error: Exception) -> Exception | None:
@@ -145,4 +146,4 @@ class LangChainHost(RetrievingHost):
 
     @override
     def log_missing_usage(self, step: Route) -> None:
-        models.log_missing_usage(self.parts.models[step], self.config, self.parts.memory.said)
+        clients.log_missing_usage(self.parts.models[step], self.config, self.parts.memory.said)

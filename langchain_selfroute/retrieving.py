@@ -19,9 +19,10 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnableConfig
 from typing_extensions import Self, override
 
-from langchain_selfroute import convert, prompting
+from langchain_selfroute import convert
 from langchain_selfroute.bound import unnamed
 from langchain_selfroute.convert import acall, call, inputs_of, inputs_of_reading, outputs_of_reading
+from langchain_selfroute.prompts import filling
 from langchain_selfroute.stored.kinds import filter_test
 from langchain_selfroute.stored.reading import FoundHeard, StoredDocuments
 from langchain_selfroute.stored.searches import fixed
@@ -79,7 +80,7 @@ class RetrievingHost(Host[Document]):
         self.caller = _caller_in(self.config)
         self.question = self.inputs["input"]
         if len(self.inputs) > 1:
-            prompting.check_messages(parts.prompts.values(), self.inputs)
+            filling.check_messages(parts.prompts.values(), self.inputs)
         self.one_model = parts.one_model
         self.retriever = parts.retriever
         self._source: Any = parts.documents  # or the error that forbids reading them

@@ -12,7 +12,7 @@ from langchain_core.runnables.utils import ConfigurableFieldSpec, get_unique_con
 from pydantic import BaseModel
 from typing_extensions import override
 
-from langchain_selfroute.default_prompts import copied
+from langchain_selfroute.prompts.defaults import copied
 from langchain_selfroute.retrieving import source_key_of
 from langchain_selfroute.schema import SelfRouteInput, SelfRouteOutput, Uncited, graph_of, tool_fields
 

@@ -11,8 +11,8 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, StructuredTool
 
 from langchain_selfroute.running import Running
-from selfroute.agent_tools import TOOLS, ToolResult, failed
-from selfroute.lookup import Lookup, Queries
+from selfroute.agents.lookup import Lookup, Queries
+from selfroute.agents.tools import TOOLS, ToolResult, failed
 
 Answer = tuple[str, dict[str, Any]]
 Asked = Callable[[RunnableConfig], tuple[Any, RunnableConfig]]

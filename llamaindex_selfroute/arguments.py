@@ -18,7 +18,8 @@ from llama_index.core.prompts import BasePromptTemplate
 from llama_index.core.schema import BaseComponent, BaseNode
 from llama_index.core.vector_stores import MetadataFilters
 
-from llamaindex_selfroute.convert import Source, checked_prompt
+from llamaindex_selfroute.convert import Source
+from llamaindex_selfroute.prompts.filling import checked_prompt
 from selfroute.answerability.structured import Answerability
 from selfroute.arguments import Expected, check_takes
 from selfroute.calls.settings import DEFAULTS, Options, Settings, checked

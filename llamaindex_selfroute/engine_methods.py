@@ -8,7 +8,7 @@ from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import QueryBundle
 from typing_extensions import override
 
-from selfroute.agent_tools import MOST_TOKENS, check_most
+from selfroute.agents.tools import MOST_TOKENS, check_most
 from selfroute.prompts import CHECK_QUESTION
 
 if TYPE_CHECKING:

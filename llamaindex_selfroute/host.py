@@ -9,21 +9,22 @@ from typing import Any, Protocol, cast
 
 from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
 from llama_index.core.instrumentation.span import active_span_id
-from llama_index.core.llms import LLM, ChatMessage, TextBlock
+from llama_index.core.llms import LLM
 from llama_index.core.prompts import BasePromptTemplate
 from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 from typing_extensions import Self, override
 
-from llamaindex_selfroute import convert, internals, models, structured
+from llamaindex_selfroute import convert, internals
 from llamaindex_selfroute.asked import asked_in, carrying
-from llamaindex_selfroute.convert import ModelInput
 from llamaindex_selfroute.events import SelfRouteDecisionEvent, SelfRouteQueryEvent, has_listener, send
-from llamaindex_selfroute.models import package_of
+from llamaindex_selfroute.models import clients, structured
+from llamaindex_selfroute.models.clients import package_of
+from llamaindex_selfroute.models.tally import ResponseTally
+from llamaindex_selfroute.prompts.filling import FilledPrompt, context_of
 from llamaindex_selfroute.stored.limits import FilteredSource
 from llamaindex_selfroute.stored.links import Link
 from llamaindex_selfroute.stored.naming import placed
-from llamaindex_selfroute.tally import ResponseTally
-from selfroute.caching import Prefix, ProviderCache, prefix_in
+from selfroute.calls.caching import ProviderCache
 from selfroute.calls.call import Call
 from selfroute.calls.host import Host, Parts, Place, Prompt
 from selfroute.documents.chunks import headings_of
@@ -57,48 +58,6 @@ class SynthesizerParts(Parts[LLM, BasePromptTemplate]):
     """
 
     streaming: bool
-
-
-class FilledPrompt(Prompt):
-    """A prompt of LlamaIndex: messages, or a string for a model without chat."""
-
-    @property
-    @override
-    def text(self) -> str:
-        return convert.text_of(self.value)
-
-    @property
-    @override
-    def texts(self) -> Sequence[str]:
-        return [self.value] if isinstance(self.value, str) else [message.content or "" for message in self.value]
-
-    @override
-    def prefix(self, question: str) -> Prefix | None:
-        value = self.value
-        messages = [("user", value)] if isinstance(value, str) else [(one.role.value, _only_text(one)) for one in value]
-        return prefix_in(messages, context=self.context, question=question)
-
-    @override
-    def marked(self, prefix: Prefix, cache: ProviderCache) -> ModelInput:
-        if isinstance(self.value, str):
-            return self.value
-        from llama_index.core.llms import CacheControl, CachePoint  # noqa: PLC0415 - not every version has them
-
-        found, end = list(self.value), prefix.end
-        message = found[prefix.message]
-        text = str(message.content)
-        point = CachePoint(cache_control=CacheControl(type="ephemeral", ttl=cache.ttl or "5m"))
-        blocks: list[Any] = [TextBlock(text=text[:end]), point]
-        if text[end:]:
-            blocks.append(TextBlock(text=text[end:]))
-        found[prefix.message] = message.model_copy(update={"blocks": blocks})
-        return found
-
-
-def _only_text(message: ChatMessage) -> str | None:
-    """Return the text of a message; None if it has something else."""
-    blocks = message.blocks
-    return blocks[0].text if len(blocks) == 1 and isinstance(blocks[0], TextBlock) else None
 
 
 class LlamaIndexHost(Host[NodeWithScore]):
@@ -172,7 +131,7 @@ class LlamaIndexHost(Host[NodeWithScore]):
 
     @override
     def prompt(self, step: Route, context: Sequence[NodeWithScore]) -> FilledPrompt:
-        text = convert.context_of(context, self.parts.document_prompt, whole=step != "rag")
+        text = context_of(context, self.parts.document_prompt, whole=step != "rag")
         words = {
             **self.words,
             **self.plan.words,
@@ -189,7 +148,7 @@ class LlamaIndexHost(Host[NodeWithScore]):
         if form := self.plan.form_of(step):
             reply = structured.ask(llm, value, form)
             return structured.text_of(llm, reply, counts, refusal=self.plan.refusal, form=form)
-        return models.ask_stream(llm, value) if self.streaming else counts.add(models.ask(llm, value))
+        return clients.ask_stream(llm, value) if self.streaming else counts.add(clients.ask(llm, value))
 
     @override
     async def aask(
@@ -200,7 +159,7 @@ class LlamaIndexHost(Host[NodeWithScore]):
         if form := self.plan.form_of(step):
             reply = await structured.aask(llm, value, form)
             return structured.text_of(llm, reply, counts, refusal=self.plan.refusal, form=form)
-        return await models.aask_stream(llm, value) if self.streaming else counts.add(await models.aask(llm, value))
+        return await clients.aask_stream(llm, value) if self.streaming else counts.add(await clients.aask(llm, value))
 
     @override
     def announce(self, decided: Decided) -> None:
@@ -247,7 +206,7 @@ class LlamaIndexHost(Host[NodeWithScore]):
 
     @override
     def window(self, step: Route) -> int | None:
-        return models.window_of(self.parts.models[step])
+        return clients.window_of(self.parts.models[step])
 
     @override
     def name_of(self, step: Route) -> PricedModel:
@@ -267,7 +226,7 @@ class LlamaIndexHost(Host[NodeWithScore]):
     @override
     def log_missing_usage(self, step: Route) -> None:
         if self.streaming and not self.plan.structured:
-            models.log_missing_usage(self.parts.models[step], self.parts.memory.said)
+            clients.log_missing_usage(self.parts.models[step], self.parts.memory.said)
 
 
 class QueryCall(Call[NodeWithScore]):

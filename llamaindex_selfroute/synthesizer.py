@@ -19,13 +19,15 @@ from llama_index.core.response_synthesizers import BaseSynthesizer
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from typing_extensions import Unpack, override
 
-from llamaindex_selfroute import models, responses
+from llamaindex_selfroute import responses
 from llamaindex_selfroute.arguments import PROMPTS, CheckedFields, SynthesizerFields
 from llamaindex_selfroute.asked import asked_in
-from llamaindex_selfroute.convert import Source, bundle_of, check_numbers
-from llamaindex_selfroute.default_prompts import DEFAULTS as DEFAULT_PROMPTS
+from llamaindex_selfroute.convert import Source, bundle_of
 from llamaindex_selfroute.events import send
 from llamaindex_selfroute.host import LlamaIndexHost, QueryCall, SynthesizerParts
+from llamaindex_selfroute.models import clients
+from llamaindex_selfroute.prompts.defaults import DEFAULTS as DEFAULT_PROMPTS
+from llamaindex_selfroute.prompts.filling import check_numbers
 from llamaindex_selfroute.stored.limits import filtered
 from llamaindex_selfroute.stored.reading import StoredDocuments
 from selfroute.arguments import refuse_unknown
@@ -136,12 +138,12 @@ class SelfRouteSynthesizer(NamesUncopied, Configured, CheckedFields, BaseSynthes
         vars(self).update(vars(DEFAULTS))
         for name, value in options.items():
             setattr(self, name, value)
-        self._memory = Memory(models.name_of)
+        self._memory = Memory(clients.name_of)
         prices.load_price_lists()
         self.rag_prompt = rag_prompt or DEFAULT_PROMPTS.first
         self.long_context_prompt = long_context_prompt or DEFAULT_PROMPTS.last
         self._check_prompts().check_prices(
-            lambda step: models.name_of(self._models[step]), shared=is_one_model(self._models)
+            lambda step: clients.name_of(self._models[step]), shared=is_one_model(self._models)
         )
 
     def _parts(self, documents: Any = None) -> SynthesizerParts:

@@ -9,8 +9,8 @@ from llama_index.core.schema import NodeWithScore
 from llama_index.core.tools import FunctionTool
 
 from llamaindex_selfroute.host import QueryCall
-from selfroute.agent_tools import TOOLS, ToolResult
-from selfroute.lookup import Lookup, Queries
+from selfroute.agents.lookup import Lookup, Queries
+from selfroute.agents.tools import TOOLS, ToolResult
 
 Calling = Callable[[str], QueryCall]
 

@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from selfroute.answerability import declines, declines_anywhere
-from selfroute.calls.asking import ModelCalls
 from selfroute.calls.costs import Costs
-from selfroute.calls.deciding import LONG, Deciding
+from selfroute.calls.decisions import LONG, Decisions
 from selfroute.calls.fitting import Fitting
 from selfroute.calls.host import Host, check_question
+from selfroute.calls.model_calls import ModelCalls
 from selfroute.calls.reading import Reading
 from selfroute.calls.reply import Reply, gate_of
 from selfroute.calls.sending import Sending
@@ -59,7 +59,7 @@ class Call(Generic[Document]):
         fitting: What fits the windows of its models.
         costs: What its calls of models cost.
         start: The step that it started with.
-        deciding: Whether it goes on.
+        decisions: Whether it goes on.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Call(Generic[Document]):
         self.fitting = Fitting(host, plan, self.reading, self.sending, memory)
         self.costs = Costs(host, plan, self.fitting, memory, self.account)
         self._models = ModelCalls(host, plan, self.sending, self.costs)
-        self.deciding = Deciding(host, plan, fitting=self.fitting, costs=self.costs, account=self.account)
+        self.decisions = Decisions(host, plan, fitting=self.fitting, costs=self.costs, account=self.account)
         self._memory = memory
         self.start: Start = "rag"
 
@@ -176,7 +176,7 @@ class Call(Generic[Document]):
                 self.reading.read()
             fitted = self.fitting.fit(effect)
             read.extend(fitted)
-        return None if self.deciding.repeats(effect, fitted) else fitted
+        return None if self.decisions.repeats(effect, fitted) else fitted
 
     async def aread_documents(self, effect: ReadDocuments) -> Sequence[Document] | None:
         """The async twin of `read_documents`."""
@@ -188,7 +188,7 @@ class Call(Generic[Document]):
                 await self.reading.aread()
             fitted = await self.fitting.afit(effect)
             read.extend(fitted)
-        return None if await self.deciding.arepeats(effect, fitted) else fitted
+        return None if await self.decisions.arepeats(effect, fitted) else fitted
 
     def _explained(self, effect: ReadDocuments) -> ReadDocuments:
         """Return the effect with the error that says what is too long, where the host raised another one."""

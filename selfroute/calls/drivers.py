@@ -147,7 +147,7 @@ def _perform(
         return call.compare(effect)
     if isinstance(effect, ReadDocuments):
         return call.read_documents(effect)
-    return call.deciding.decide(effect)
+    return call.decisions.decide(effect)
 
 
 async def _aperform(
@@ -159,7 +159,7 @@ async def _aperform(
         return await call.acompare(effect)
     if isinstance(effect, ReadDocuments):
         return await call.aread_documents(effect)
-    return await call.deciding.adecide(effect)
+    return await call.decisions.adecide(effect)
 
 
 def run(flow: Flow, call: Call[Any]) -> Answer:

@@ -9,7 +9,7 @@ from copy import copy
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from selfroute.caching import Prefix, ProviderCache, prefix_in
+from selfroute.calls.caching import Prefix, ProviderCache, prefix_in
 from selfroute.calls.memory import Memory
 from selfroute.calls.plan import Plan
 from selfroute.documents import overflow

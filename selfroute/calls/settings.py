@@ -12,8 +12,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from selfroute.answerability.structured import Answerability
 from selfroute.arguments import check_takes, refuse_unknown
-from selfroute.caching import PromptCache
-from selfroute.calls.checks import Takes, one_of, several, switch, whole, words
+from selfroute.calls.caching import PromptCache
+from selfroute.calls.option_checks import Takes, one_of, several, switch, whole, words
 from selfroute.effects import Start
 from selfroute.errors import ConfigurationError
 from selfroute.usage.prices import PricedModel

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lanes import examples
-from selfroute.caching import Prefix, ProviderCache, cache_of, prefix_in
+from selfroute.calls.caching import Prefix, ProviderCache, cache_of, prefix_in
 from selfroute.usage.prices import PricedModel
 
 OPENAI, ANTHROPIC = "https://api.openai.com/v1/", "https://api.anthropic.com"

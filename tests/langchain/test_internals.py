@@ -9,7 +9,7 @@ from langchain_core.language_models import BaseChatModel
 from host_names import private_names, run
 from langchain_parts import ScriptedModel, a_chain
 from langchain_selfroute import StoredDocuments, internals
-from langchain_selfroute.models import name_of
+from langchain_selfroute.models.clients import name_of
 from langchain_stores import chroma_class, store_with
 from selfroute.usage.prices import PricedModel
 

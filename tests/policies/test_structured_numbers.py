@@ -10,7 +10,7 @@ from llama_index.core.program.function_program import get_function_tool
 
 import llamaindex_parts
 from both_parts import EVERYWHERE, LANGCHAIN, Outcome, outcome
-from langchain_selfroute.tally import MessageTally
+from langchain_selfroute.models.tally import MessageTally
 from scenarios import FOUND
 from selfroute.answerability.graded import GradedGate
 from selfroute.answerability.structured import Form, report_of, text_of

@@ -15,7 +15,7 @@ from llama_index.core.llms import ChatMessage, ChatResponse
 
 import langchain_parts
 import llamaindex_parts
-from langchain_selfroute.tally import MessageTally
+from langchain_selfroute.models.tally import MessageTally
 from scenarios import QUESTION
 from selfroute.documents.cache import Size
 from selfroute.usage import StepUsage, Usage

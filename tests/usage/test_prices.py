@@ -23,8 +23,8 @@ from llama_index.llms.openai_like import OpenAILike
 
 import llamaindex_parts
 from langchain_parts import MODES, QUESTION, ScriptedModel, a_chain, ask
-from langchain_selfroute import models as langchain_models
-from llamaindex_selfroute import models as llamaindex_models
+from langchain_selfroute.models import clients as langchain_models
+from llamaindex_selfroute.models import clients as llamaindex_models
 from loopback import LoopbackServer
 from selfroute.errors import ConfigurationError
 from selfroute.usage import Cost, StepUsage, Usage, prices

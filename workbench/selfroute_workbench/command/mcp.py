@@ -18,7 +18,7 @@ from mcp.server.mcpserver.resources import TextResource
 from pydantic import Field
 
 from selfroute import __version__
-from selfroute.agent_tools import TOOLS
+from selfroute.agents.tools import TOOLS
 from selfroute.error_text import one_line
 from selfroute.errors import ConfigurationError
 from selfroute.hangup import cancelled_once

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
-from selfroute.caching import ProviderCache
-from selfroute.calls.asking import replied
+from selfroute.calls.caching import ProviderCache
 from selfroute.calls.host import Host, Prompt
+from selfroute.calls.model_calls import replied
 from selfroute.effects import ReadDocuments, Route
 from selfroute.languages.tokens import count_tokens
 from selfroute.usage.account import Tally

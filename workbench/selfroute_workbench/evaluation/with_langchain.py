@@ -15,8 +15,8 @@ from langchain_core.vectorstores import VectorStoreRetriever
 
 from langchain_selfroute import SelfRouteChain, running, runs
 from langchain_selfroute.host import LangChainHost
-from langchain_selfroute.models import name_of, window_of
-from langchain_selfroute.tally import MessageTally
+from langchain_selfroute.models.clients import name_of, window_of
+from langchain_selfroute.models.tally import MessageTally
 from selfroute.calls.call import Call
 from selfroute.calls.drivers import run
 from selfroute.documents.window import room_in

@@ -13,11 +13,12 @@ from llama_index.core.prompts import PromptTemplate
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import QueryBundle
 
-from llamaindex_selfroute import SelfRouteQueryEngine, SelfRouteSynthesizer, internals, models
+from llamaindex_selfroute import SelfRouteQueryEngine, SelfRouteSynthesizer, internals
 from llamaindex_selfroute.host import LlamaIndexHost, SynthesizerParts
-from llamaindex_selfroute.models import name_of
+from llamaindex_selfroute.models import clients
+from llamaindex_selfroute.models.clients import name_of
+from llamaindex_selfroute.models.tally import ResponseTally
 from llamaindex_selfroute.synthesizer import limited
-from llamaindex_selfroute.tally import ResponseTally
 from selfroute.calls.call import Call
 from selfroute.calls.drivers import run
 from selfroute.effects import Answer
@@ -45,7 +46,7 @@ def asker_with(llm: LLM, kept: Replies, *, name: str | None = None, priced_as: P
 
 def _call(llm: LLM, prompt: str) -> ResponseTally:
     tally = ResponseTally(whole=True)
-    tally.add(models.ask(llm, internals.formatted(llm, PromptTemplate("{text}"), {"text": prompt})))
+    tally.add(clients.ask(llm, internals.formatted(llm, PromptTemplate("{text}"), {"text": prompt})))
     return tally
 
 

@@ -19,7 +19,7 @@ from typing_extensions import override
 from langchain_selfroute.convert import config_within
 from langchain_selfroute.convert import text_of as text_in
 from langchain_selfroute.internals import chosen_model
-from langchain_selfroute.tally import MessageTally
+from langchain_selfroute.models.tally import MessageTally
 from selfroute.answerability import structured
 from selfroute.answerability.structured import Form
 from selfroute.errors import ConfigurationError

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Generator, Hashable
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from selfroute.caching import ProviderCache, cache_of
+from selfroute.calls.caching import ProviderCache, cache_of
 from selfroute.calls.flights import Flights
 from selfroute.hangup import LoopTurned, ahang_up, hang_up
 

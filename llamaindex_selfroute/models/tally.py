@@ -13,7 +13,7 @@ from llama_index.core.callbacks.token_counting import get_tokens_from_response
 from llama_index.core.llms import ChatResponse
 from typing_extensions import override
 
-from llamaindex_selfroute.models import LLMResponse
+from llamaindex_selfroute.models.clients import LLMResponse
 from selfroute.answerability.ending import Ending, reason_in, refusal_in
 from selfroute.languages.tokens import count_tokens
 from selfroute.usage.account import Tally

@@ -18,8 +18,8 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.configurable import DynamicRunnable, RunnableConfigurableAlternatives
 from typing_extensions import override
 
-from langchain_selfroute.models import first_insides_of, text_of_prompt, texts_of
-from selfroute.caching import Prefix, ProviderCache, prefix_in
+from langchain_selfroute.models.clients import first_insides_of, text_of_prompt, texts_of
+from selfroute.calls.caching import Prefix, ProviderCache, prefix_in
 from selfroute.calls.host import Prompt
 from selfroute.errors import ConfigurationError, InputError, ReplyError
 from selfroute.prompts import check_asks_for_numbers, documents_in, in_prompt

@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from selfroute.agent_tools import MOST_TOKENS, TOOLS, ToolResult, absent, check_most, failed, invalid
+from selfroute.agents.tools import MOST_TOKENS, TOOLS, ToolResult, absent, check_most, failed, invalid
 from selfroute.calls.host import Host
 from selfroute.documents.access import has_words
 from selfroute.documents.cache import Recent

@@ -17,10 +17,10 @@ from langchain_core.vectorstores import VectorStore
 from langgraph.types import Command
 from typing_extensions import Self, override
 
-from langchain_selfroute.agent_question import AgentQuestion, SelfRouteState, Turn
+from langchain_selfroute.agents.questions import AgentQuestion, SelfRouteState, Turn
+from langchain_selfroute.agents.small_talk import is_question
 from langchain_selfroute.chain import SelfRouteChain
 from langchain_selfroute.convert import Source
-from langchain_selfroute.small_talk import is_question
 from selfroute.arguments import Expected, check_takes
 from selfroute.documents.access import has_words
 from selfroute.errors import ConfigurationError

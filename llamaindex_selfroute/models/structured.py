@@ -16,10 +16,10 @@ from llama_index.core.types import PydanticProgramMode
 from pydantic import BaseModel
 from typing_extensions import override
 
-from llamaindex_selfroute import internals, models
-from llamaindex_selfroute.convert import ModelInput
-from llamaindex_selfroute.models import LLMResponse
-from llamaindex_selfroute.tally import ResponseTally
+from llamaindex_selfroute import internals
+from llamaindex_selfroute.models import clients
+from llamaindex_selfroute.models.clients import LLMResponse, ModelInput
+from llamaindex_selfroute.models.tally import ResponseTally
 from selfroute.answerability import structured as reports
 from selfroute.answerability.structured import Form
 
@@ -34,7 +34,7 @@ def ask(llm: LLM, prompt: ModelInput, form: Form = _PLAIN) -> LLMResponse:
             return llm.chat(prompt, **options)
         if _can_call_functions(llm):
             return llm.chat_with_tools([get_function_tool(report)], chat_history=prompt, tool_required=True)
-    return models.ask(llm, _with_instruction(prompt, report))
+    return clients.ask(llm, _with_instruction(prompt, report))
 
 
 async def aask(llm: LLM, prompt: ModelInput, form: Form = _PLAIN) -> LLMResponse:
@@ -45,7 +45,7 @@ async def aask(llm: LLM, prompt: ModelInput, form: Form = _PLAIN) -> LLMResponse
             return await llm.achat(prompt, **options)
         if _can_call_functions(llm):
             return await llm.achat_with_tools([get_function_tool(report)], chat_history=prompt, tool_required=True)
-    return await models.aask(llm, _with_instruction(prompt, report))
+    return await clients.aask(llm, _with_instruction(prompt, report))
 
 
 def _can_call_functions(llm: LLM) -> TypeGuard[FunctionCallingLLM]:

@@ -24,7 +24,7 @@ Document = TypeVar("Document")
 LONG = 50_000  # characters; comparing and citing fewer takes some milliseconds
 
 
-class Deciding(Generic[Document]):
+class Decisions(Generic[Document]):
     """The decisions of one question."""
 
     def __init__(

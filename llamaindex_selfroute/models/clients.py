@@ -8,13 +8,13 @@ from functools import cache
 from typing import Any, TypeAlias
 
 from llama_index.core.constants import DEFAULT_CONTEXT_WINDOW
-from llama_index.core.llms import LLM, ChatResponse, CompletionResponse, LLMMetadata
+from llama_index.core.llms import LLM, ChatMessage, ChatResponse, CompletionResponse, LLMMetadata
 
-from llamaindex_selfroute.convert import ModelInput
 from selfroute.calls.memory import Said
 from selfroute.usage.addresses import address_of
 from selfroute.usage.prices import PricedModel
 
+ModelInput: TypeAlias = list[ChatMessage] | str
 LLMResponse: TypeAlias = ChatResponse | CompletionResponse
 
 _PACKAGES = "llama_index.llms."

@@ -1,0 +1,1 @@
+"""The middleware, which routes the questions that an agent is asked."""

@@ -1,0 +1,1 @@
+"""The documents as tools with which agents look for themselves."""
