@@ -19,7 +19,7 @@ from selfroute.arguments import check_takes
 from selfroute.documents.access import StoredChunk
 from selfroute.errors import ConfigurationError
 from selfroute.stores import chroma, lancedb, milvus, qdrant
-from selfroute.stores.listing import is_sync, kind_of
+from selfroute.stores.listing import is_sync, known_store
 from selfroute.stores.sql import Sql, in_session
 
 
@@ -188,8 +188,8 @@ def store_of(index: BaseIndex[Any], fetch: Fetch | None) -> Store:
     if not isinstance(index, VectorStoreIndex) or not index.vector_store.stores_text:
         return Docstore(index)
     store = index.vector_store
-    if found := kind_of(store, _KINDS):
-        return found[1](store, found[0])
+    if known := known_store(store, _KINDS):
+        return known
     if (base := listing_class(store)) is not BasePydanticVectorStore:
         return Listed(store, base)
     msg = (

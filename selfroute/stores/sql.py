@@ -56,11 +56,7 @@ class Sql(Listing):
         self._sa, self._run, self._id, self._own, self._order_by = sa, run, id, own, order_by
         self._fields = fields or {}
         self._columns = [id, text, metadata, *self._fields.values()]
-
-    @property
-    def ordered(self) -> bool:
-        """Whether rows say in which order they were added."""
-        return self._order_by is not None
+        self.ordered = order_by is not None
 
     def rows(self, key: str, source: Any, conditions: Sequence[Any]) -> Iterator[StoredChunk]:
         """Yield the rows that have the source."""
