@@ -46,11 +46,6 @@ class Listed(VectorStore):
         return node
 
 
-def listing_class(store: Any) -> type:
-    """Return the base class of a vector store that defines how its nodes are listed."""
-    return next(kind for kind in type(store).__mro__ if "get_nodes" in vars(kind))
-
-
 def _listed(store: Any, key: str, document: Any, filters: Filters) -> Iterator[StoredChunk]:
     asked = together([MetadataFilters(filters=[MetadataFilter(key=key, value=document)]), *filters])
     name = type(store).__name__
