@@ -11,12 +11,13 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.vectorstores import VectorStore
 
 from langchain_selfroute.stored.postgres import PGVector, PGVectorStore
-from langchain_selfroute.stored.searches import not_empty, searches_of
+from langchain_selfroute.stored.searches import searches_of
 from langchain_selfroute.stored.stores import Fetch, Fetched, Store, tested_by
 from selfroute.arguments import check_takes
 from selfroute.documents.access import StoredChunk
 from selfroute.errors import ConfigurationError
 from selfroute.stores import chroma, faiss, lancedb, milvus, qdrant
+from selfroute.stores.conditions import joined
 from selfroute.stores.listing import ByFunction, Test, is_sync, known_store, same_name
 
 _NAME = re.compile(r"`(?:[^`]|``)+`|[^\W\d]\w*")
@@ -80,7 +81,7 @@ class Chroma(Store):
 
     def identity_of(self, wrapper: Any) -> Any:
         """Return the id of its collection."""
-        return chroma.id_of(getattr(wrapper, "_collection", None))
+        return getattr(getattr(wrapper, "_collection", None), "id", None)
 
 
 class Qdrant(Store):
@@ -192,10 +193,9 @@ def filter_test(retriever: Runnable[Any, Any], config: RunnableConfig) -> Test |
     tests = []
     for search in searches_of(retriever, config) or ():
         store = known_store(search.vectorstore, _KINDS)
-        condition = not_empty(search.arguments.get(store.filter_key if store else Store.filter_key))
+        condition = search.filter(store.filter_key if store else Store.filter_key)
         tests.append(None if condition is None else tested_by(store, condition))
-    known = [test for test in tests if test]
-    return (lambda chunk: any(test(chunk) for test in known)) if known and len(known) == len(tests) else None
+    return joined(any, tests) if tests else None
 
 
 def store_of(vectorstore: VectorStore, fetch: Fetch | None) -> Store:

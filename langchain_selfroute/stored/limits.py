@@ -12,7 +12,7 @@ from typing import Any
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from langchain_selfroute.stored.originals import Originals
-from langchain_selfroute.stored.searches import Search, not_empty, searches_of
+from langchain_selfroute.stored.searches import Search, is_empty, searches_of
 from langchain_selfroute.stored.stores import Store
 from selfroute.documents.access import frozen, is_same
 from selfroute.documents.view import Limits, View
@@ -53,7 +53,7 @@ def view_of(retriever: Runnable[Any, Any] | None, config: RunnableConfig, store:
         ConfigurationError: The retriever has search arguments that may hide chunks, and no filter was declared.
     """
     searches = () if retriever is None else searches_of(retriever, config) or ()
-    filters = [not_empty(search.arguments.get(store.filter_key)) for search in searches]
+    filters = [search.filter(store.filter_key) for search in searches]
     for search, condition in zip(searches[1:], filters[1:], strict=True):
         if search.originals != searches[0].originals or not is_same(condition, filters[0]):
             searches = ()  # what one of them finds, another one may hide
@@ -75,7 +75,7 @@ def _limits_of(
     """Return the limits of searches that all have the same filter, if any."""
     for condition in theirs:
         store.check(condition)
-    own = [] if not_empty(declared) is None else [declared]
+    own = [] if is_empty(declared) else [declared]
     conditions = own + [condition for condition in theirs if not any(is_same(condition, one) for one in own)]
     stores = [search.vectorstore for search in searches]
     known = declared is not None or (certain and all(map(store.is_plain, stores)))

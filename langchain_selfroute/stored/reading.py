@@ -17,7 +17,7 @@ from langchain_selfroute.convert import retrieved_of
 from langchain_selfroute.stored.chunks import StoredChunks
 from langchain_selfroute.stored.kinds import store_of
 from langchain_selfroute.stored.limits import view_of
-from langchain_selfroute.stored.searches import not_empty
+from langchain_selfroute.stored.searches import is_empty
 from langchain_selfroute.stored.stores import Fetch
 from selfroute.documents.stored import BaseStoredDocuments, DroppedPassages, check_key
 from selfroute.errors import ConfigurationError
@@ -108,7 +108,7 @@ class StoredDocuments(BaseStoredDocuments[Document, Document]):
         super().__init__(order_key)
         self.source_key, self.filter, self.docstore = source_key, filter, docstore
         self._store = store_of(vectorstore, fetch)
-        if not_empty(filter) is not None:
+        if not is_empty(filter):
             self._store.check(filter)
 
     def __call__(self, inputs: dict[str, Any]) -> list[Document]:
@@ -133,7 +133,7 @@ class StoredDocuments(BaseStoredDocuments[Document, Document]):
 
     def search_kwargs(self, k: int) -> dict[str, Any]:
         """Return the arguments for a retriever of the same store: `k` passages under the declared filter."""
-        return {"k": k} if not_empty(self.filter) is None else {"k": k, self._store.filter_key: self.filter}
+        return {"k": k} if is_empty(self.filter) else {"k": k, self._store.filter_key: self.filter}
 
 
 class FoundHeard(BaseCallbackHandler):

@@ -47,10 +47,15 @@ class Search:
     originals: Originals | None = None
     certain: bool = True
 
+    def filter(self, name: str) -> Any:
+        """Return the filter among the arguments, by its name; None if it hides nothing."""
+        condition = self.arguments.get(name)
+        return None if is_empty(condition) else condition
 
-def not_empty(condition: Any) -> Any:
-    """Return a filter; None if it hides nothing."""
-    return None if isinstance(condition, Mapping) and not condition else condition
+
+def is_empty(condition: Any) -> bool:
+    """Return whether a filter hides nothing."""
+    return condition is None or (isinstance(condition, Mapping) and not condition)
 
 
 def searches_of(retriever: Any, config: _Config, given: _Arguments | None = None) -> tuple[Search, ...] | None:
