@@ -91,10 +91,6 @@ class Fetched(Store):
         """Return what lists the chunks that `fetch` returns."""
         return ByFunction(self._rows)
 
-    def is_of(self, wrapper: Any) -> bool:
-        """Return whether this is the vector store."""
-        return wrapper is self.wrapper
-
     def is_plain(self, wrapper: Any) -> bool:  # noqa: ARG002
         """Return True: `fetch` is to hide what a search hides."""
         return True

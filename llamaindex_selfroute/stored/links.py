@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 
 from llama_index.core.schema import BaseNode, IndexNode, NodeRelationship, RelatedNodeInfo
 
-from llamaindex_selfroute.stored.naming import page_in
+from llamaindex_selfroute.stored.naming import placed
 from selfroute.documents.chunks import Chunk, offset
 from selfroute.documents.ordering import UnknownOrderError
-from selfroute.documents.pages import Page
+from selfroute.documents.pages import Page, page_of
 from selfroute.documents.rebuild import RebuiltDocument, rebuild
 from selfroute.documents.versions import one_text
 
@@ -66,7 +66,7 @@ class Link:
         before, after = _id(node, NodeRelationship.PREVIOUS), _id(node, NodeRelationship.NEXT)
         source = node.relationships.get(NodeRelationship.SOURCE)
         version = (source.node_id, source.hash) if isinstance(source, RelatedNodeInfo) else None
-        return cls(node.node_id, text, start, before, after, parent, version, page_in(node))
+        return cls(node.node_id, text, start, before, after, parent, version, page_of(placed(node)))
 
     def chunk(self, *, paged: bool, ordered: bool, version: Hashable | None) -> Chunk:
         """Return it as a chunk, with numbers of its own; those of several documents are of different kinds."""
@@ -226,5 +226,4 @@ def _once(ways: list[list[Link]]) -> list[list[Link]]:
 
 def parent_of(node: BaseNode) -> str | None:
     """Return the id of the bigger node that a node was cut from; None if it was cut from the document itself."""
-    parent = node.relationships.get(NodeRelationship.PARENT)
-    return parent.node_id if isinstance(parent, RelatedNodeInfo) else None
+    return _id(node, NodeRelationship.PARENT)
