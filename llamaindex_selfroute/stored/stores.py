@@ -89,8 +89,8 @@ class Docstore(Store):
 
     @override
     def is_searched_by(self, retriever: Any) -> bool:
-        kinds = [kind for kind in type(self._vector_store).__mro__ if "query" in vars(kind)]
-        kinds = [kind for kind in kinds if not inspect.isabstract(kind)]
+        mro = type(self._vector_store).__mro__
+        kinds = [kind for kind in mro if "query" in vars(kind) and not inspect.isabstract(kind)]
         plain = not kinds or searches_as(self._vector_store, kinds[-1])
         return internals.index_of(retriever) is self._index and plain and self._indexed(()) is not None
 
