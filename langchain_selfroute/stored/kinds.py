@@ -11,13 +11,14 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.vectorstores import VectorStore
 
 from langchain_selfroute.stored.postgres import PGVector, PGVectorStore
-from langchain_selfroute.stored.searches import is_empty, searches_of
+from langchain_selfroute.stored.searches import searches_of
 from langchain_selfroute.stored.stores import Fetch, Fetched, Store, tested_by
 from selfroute.arguments import check_takes
 from selfroute.documents.access import StoredChunk
 from selfroute.errors import ConfigurationError
 from selfroute.stores import chroma, faiss, lancedb, milvus, qdrant
-from selfroute.stores.listing import ByFunction, Test, is_sync, kind_of, same_name
+from selfroute.stores.conditions import joined
+from selfroute.stores.listing import ByFunction, Test, is_sync, known_store, same_name
 
 _NAME = re.compile(r"`(?:[^`]|``)+`|[^\W\d]\w*")
 _NAMES = re.compile(rf"(?:{_NAME.pattern})(?:\.(?:{_NAME.pattern}))*")
@@ -28,7 +29,6 @@ class InMemory(Store):
 
     filters, callables = (), True
     takes = "a sync callable over a Document as filter"
-    lists_ids = False
 
     def listing_of(self, wrapper: Any) -> ByFunction:
         """Look through its dict."""
@@ -51,7 +51,6 @@ class Faiss(Store):
 
     callables = True
     takes = "a dict or a sync callable over the metadata as filter"
-    lists_ids = False
 
     def listing_of(self, wrapper: Any) -> faiss.Faiss:
         """Look through its docstore."""
@@ -82,7 +81,7 @@ class Chroma(Store):
 
     def identity_of(self, wrapper: Any) -> Any:
         """Return the id of its collection."""
-        return chroma.id_of(getattr(wrapper, "_collection", None))
+        return getattr(getattr(wrapper, "_collection", None), "id", None)
 
 
 class Qdrant(Store):
@@ -183,12 +182,6 @@ _KINDS: Mapping[tuple[str, str], type[Store]] = {
 """The kinds of stores, by top-level package and class."""
 
 
-def known_store(vectorstore: VectorStore) -> Store | None:
-    """Return an object that lists the chunks of a vector store; None if the store is of an unknown kind."""
-    found = kind_of(vectorstore, _KINDS)
-    return found[1](vectorstore, found[0]) if found else None
-
-
 def filter_test(retriever: Runnable[Any, Any], config: RunnableConfig) -> Test | None:
     """Return a function that tests a chunk against the filter of a retriever, as configured for a call.
 
@@ -199,11 +192,10 @@ def filter_test(retriever: Runnable[Any, Any], config: RunnableConfig) -> Test |
     """
     tests = []
     for search in searches_of(retriever, config) or ():
-        store = known_store(search.vectorstore)
-        condition = search.arguments.get(store.filter_key if store else Store.filter_key)
-        tests.append(None if is_empty(condition) else tested_by(store, condition))
-    known = [test for test in tests if test]
-    return (lambda chunk: any(test(chunk) for test in known)) if known and len(known) == len(tests) else None
+        store = known_store(search.vectorstore, _KINDS)
+        condition = search.filter(store.filter_key if store else Store.filter_key)
+        tests.append(None if condition is None else tested_by(store, condition))
+    return joined(any, tests) if tests else None
 
 
 def store_of(vectorstore: VectorStore, fetch: Fetch | None) -> Store:
@@ -216,7 +208,7 @@ def store_of(vectorstore: VectorStore, fetch: Fetch | None) -> Store:
     Raises:
         ConfigurationError: The store is of an unknown kind and there is no `fetch`, or `fetch` is unusable.
     """
-    known = known_store(vectorstore)
+    known = known_store(vectorstore, _KINDS)
     if fetch is not None:
         if not is_sync(fetch):
             msg = "fetch must be a sync callable that takes (source_key, source, filter) and returns Documents"

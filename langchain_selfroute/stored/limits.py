@@ -53,7 +53,7 @@ def view_of(retriever: Runnable[Any, Any] | None, config: RunnableConfig, store:
         ConfigurationError: The retriever has search arguments that may hide chunks, and no filter was declared.
     """
     searches = () if retriever is None else searches_of(retriever, config) or ()
-    filters = [None if is_empty(one) else one for one in [one.arguments.get(store.filter_key) for one in searches]]
+    filters = [search.filter(store.filter_key) for search in searches]
     for search, condition in zip(searches[1:], filters[1:], strict=True):
         if search.originals != searches[0].originals or not is_same(condition, filters[0]):
             searches = ()  # what one of them finds, another one may hide

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any
+from typing import Any, TypeGuard
 
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import (
-    Runnable,
     RunnableBinding,
     RunnableConfig,
     RunnableSequence,
@@ -26,7 +26,7 @@ from langchain_selfroute.internals import is_retry
 from langchain_selfroute.stored.originals import Originals
 from selfroute.documents.access import frozen, is_one_of, name_of
 
-_OWN = ("_get_relevant_documents", "_aget_relevant_documents", "invoke", "ainvoke")
+_SEARCHING = ("_get_relevant_documents", "_aget_relevant_documents", "invoke", "ainvoke")
 _Config = RunnableConfig | None
 _Arguments = Mapping[str, Any]
 
@@ -47,15 +47,18 @@ class Search:
     originals: Originals | None = None
     certain: bool = True
 
+    def filter(self, name: str) -> Any:
+        """Return the filter among the arguments, by its name; None if it hides nothing."""
+        condition = self.arguments.get(name)
+        return None if is_empty(condition) else condition
+
 
 def is_empty(condition: Any) -> bool:
     """Return whether a filter hides nothing."""
     return condition is None or (isinstance(condition, Mapping) and not condition)
 
 
-def searches_of(
-    retriever: Runnable[Any, Any], config: _Config, given: _Arguments | None = None
-) -> tuple[Search, ...] | None:
+def searches_of(retriever: Any, config: _Config, given: _Arguments | None = None) -> tuple[Search, ...] | None:
     """Find the searches that a retriever makes, which let through what it may return; some of them may hide more.
 
     Args:
@@ -71,51 +74,44 @@ def searches_of(
         if isinstance(retriever, DynamicRunnable) and config is not None:
             retriever, config = retriever.prepare(config)
         elif type(retriever) is RunnableBinding or is_retry(retriever):
-            bound: Any = retriever
-            given = {**bound.kwargs, **given}
-            retriever, config = bound.bound, config if config is None else config_within(bound, config)
+            given = {**retriever.kwargs, **given}
+            retriever, config = retriever.bound, config if config is None else config_within(retriever, config)
         elif type(retriever) is RunnableSequence:  # the steps before only transform the question
             retriever, given = retriever.last, {}
         else:
             return None
-    if isinstance(retriever, VectorStoreRetriever):
-        found = Search(retriever.vectorstore, {**retriever.search_kwargs, **given})
-        return (found,) if _is_plain(retriever) else None
+    if _is_plain(retriever):
+        return (Search(retriever.vectorstore, {**retriever.search_kwargs, **given}),)
     kind = _KINDS.get(name_of(type(retriever)))
     return kind.searches(retriever, config, given) if kind else None
 
 
-def fixed(retriever: Runnable[Any, Any], config: _Config) -> Runnable[Any, Any]:
-    """Return a copy of a retriever whose searches stay as they are now; the retriever itself if its type is unknown.
+def fixed(retriever: Any, config: _Config) -> Any:
+    """Return a copy of a retriever whose searches stay as they are now; itself if no search in it can be seen.
 
     Args:
         retriever: The retriever.
         config: The config that it is called with; None if that is unknown.
     """
-    copied: Runnable[Any, Any] | None = _fixed(retriever, config)
-    return retriever if copied is None else copied
-
-
-def _fixed(retriever: Any, config: _Config) -> Any:
-    """Return such a copy; None if there is no search in it that can be seen."""
-    update: dict[str, Any] | None = None
     if isinstance(retriever, BaseRetriever):
         return _fixed_searches(retriever, config)
     if isinstance(retriever, DynamicRunnable) and config is not None:
         chosen, within = retriever.prepare(config)
-        found = _fixed(chosen, within)
-        return found and found.with_config(configurable=within.get("configurable", {}))  # with the keys renamed
+        found, renamed = fixed(chosen, within), within.get("configurable", {})
+        return retriever if found is chosen else found.with_config(configurable=renamed)
     if isinstance(retriever, RunnableBindingBase):
-        bound = _fixed(retriever.bound, config if config is None else config_within(retriever, config))
-        update = bound and {"bound": bound, "kwargs": _frozen_values(retriever.kwargs)}
+        bound = fixed(retriever.bound, config if config is None else config_within(retriever, config))
+        if bound is not retriever.bound:
+            return retriever.model_copy(update={"bound": bound, "kwargs": _frozen_values(retriever.kwargs)})
     elif isinstance(retriever, RunnableWithFallbacks):
-        copies = [_fixed(one, config) for one in retriever.runnables]
-        update = {"runnable": copies[0], "fallbacks": copies[1:]} if all(copies) else None
+        first, *fallbacks = copies = [fixed(one, config) for one in retriever.runnables]
+        if not any(map(operator.is_, copies, retriever.runnables)):
+            return retriever.model_copy(update={"runnable": first, "fallbacks": fallbacks})
     elif isinstance(retriever, RunnableSequence):
-        copies = [_fixed(step, config) for step in retriever.steps]
-        first, *middle, last = (new or old for new, old in zip(copies, retriever.steps, strict=True))
-        update = {"first": first, "middle": middle, "last": last} if any(copies) else None
-    return update and retriever.model_copy(update=update)
+        first, *middle, last = copies = [fixed(step, config) for step in retriever.steps]
+        if not all(map(operator.is_, copies, retriever.steps)):
+            return retriever.model_copy(update={"first": first, "middle": middle, "last": last})
+    return retriever
 
 
 def _fixed_searches(retriever: Any, config: _Config) -> Any:
@@ -125,8 +121,8 @@ def _fixed_searches(retriever: Any, config: _Config) -> Any:
         asked = [fixed(one, within) for one in held] if isinstance(held, list) else fixed(held, within)
         return retriever.model_copy(update={kind.inside: asked})
     searches = getattr(retriever, "search_kwargs", None)
-    if searches is None or not (kind or (isinstance(retriever, VectorStoreRetriever) and _is_plain(retriever))):
-        return None
+    if searches is None or not (kind or _is_plain(retriever)):
+        return retriever
     return retriever.model_copy(update={"search_kwargs": _frozen_values(searches)})
 
 
@@ -134,9 +130,12 @@ def _frozen_values(arguments: _Arguments) -> dict[str, Any]:
     return {name: frozen(value) for name, value in arguments.items()}
 
 
-def _is_plain(retriever: VectorStoreRetriever) -> bool:
+def _is_plain(retriever: Any) -> TypeGuard[VectorStoreRetriever]:
     """Return whether a retriever has LangChain's own search; a subclass with another one may hide more."""
-    return all(getattr(type(retriever), name) is getattr(VectorStoreRetriever, name) for name in _OWN)
+    kind, own = type(retriever), VectorStoreRetriever
+    return kind is own or (
+        issubclass(kind, own) and all(getattr(kind, name) is getattr(own, name) for name in _SEARCHING)
+    )
 
 
 def _only_drops(compressor: Any) -> bool:

@@ -28,7 +28,6 @@ class Store(Wrapped):
         takes: What it takes as a filter, for error messages.
         filter_key: What its search, and so a retriever's `search_kwargs`, calls a filter.
         harmless: The other arguments of its search that hide nothing.
-        lists_ids: Whether `ids` costs much less than `chunks`.
     """
 
     filters: tuple[type, ...] = (Mapping,)
@@ -36,7 +35,6 @@ class Store(Wrapped):
     takes: str = "a dict as filter"
     filter_key: str = "filter"
     harmless: AbstractSet[str] = frozenset()
-    lists_ids: bool = True
 
     def is_filter(self, condition: Any) -> bool:
         """Return whether a value can be a filter of the store."""
@@ -60,14 +58,16 @@ class Store(Wrapped):
 
     def chunks(self, key: str, source: Any, conditions: Sequence[Any]) -> Iterator[StoredChunk]:
         """Return all chunks with `metadata[key] == source` that meet the conditions, each looked at once more."""
-        tests = [test for test in map(self.test_of, conditions) if test]
-        return self.listing().chunks(key, source, self.native(conditions), tests)
+        return self.listing().chunks(key, source, self.native(conditions), self._tests(conditions))
 
     def ids(self, key: str, source: Any, conditions: Sequence[Any]) -> list[str]:
         """Return the ids of these chunks."""
-        if not self.lists_ids:
+        if self._tests(conditions):
             return [chunk.id for chunk in self.chunks(key, source, conditions)]
         return self.listing().ids(key, source, self.native(conditions))
+
+    def _tests(self, conditions: Sequence[Any]) -> list[Test]:
+        return [test for test in map(self.test_of, conditions) if test]
 
     def cache_key(self, conditions: Sequence[Any]) -> str | None:
         """Return a cache key for documents read under these conditions; None if they cannot be cached."""
@@ -79,7 +79,6 @@ class Fetched(Store):
     """Any other store, through the user's own callable."""
 
     filters = (object,)  # only `fetch` knows what it takes
-    lists_ids = False
 
     def __init__(self, vectorstore: VectorStore, fetch: Fetch, known: Store | None) -> None:
         """Take a vector store, and what is known of its kind apart from how its chunks are listed."""
@@ -91,10 +90,6 @@ class Fetched(Store):
     def listing_of(self, wrapper: Any) -> ByFunction:  # noqa: ARG002
         """Return what lists the chunks that `fetch` returns."""
         return ByFunction(self._rows)
-
-    def is_of(self, wrapper: Any) -> bool:
-        """Return whether this is the vector store."""
-        return wrapper is self.wrapper
 
     def is_plain(self, wrapper: Any) -> bool:  # noqa: ARG002
         """Return True: `fetch` is to hide what a search hides."""

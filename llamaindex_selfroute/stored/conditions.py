@@ -103,31 +103,29 @@ def _condition(filters: MetadataFilters) -> _Test:
 
 
 def _translated(
+    store: str,
     filters: Iterable[MetadataFilters | MetadataFilter],
     one: Callable[[MetadataFilter], Any],
-    joins: Mapping[str, Callable[[Sequence[Any]], Any]],
-    *,
-    store: str,
+    join: Callable[[str, Sequence[Any]], Any],
 ) -> list[Any]:
     """Return filters in a store's own language, without those that hide nothing.
 
     Args:
+        store: The name of the store, for error messages.
         filters: The filters.
         one: Translates one filter; it returns None if that hides nothing.
-        joins: Joins what was translated, by `"and"` and `"or"`.
-        store: The name of the store, for error messages.
+        join: Joins what was translated, by `"and"` or `"or"`; it returns None if it is given nothing.
 
     Raises:
         ConfigurationError: The store has no such condition.
     """
 
     def nested(each: MetadataFilters) -> Any:
-        join = joins.get(each.condition or "and")
-        if join is None:
+        if each.condition not in (None, FilterCondition.AND, FilterCondition.OR):
             msg = f"{store} cannot combine filters with {each.condition}; use FilterCondition.AND or OR"
             raise ConfigurationError(msg)
-        parts = _translated(each.filters, one, joins, store=store)
-        return join(parts) if parts else None
+        by = "or" if each.condition == FilterCondition.OR else "and"
+        return join(by, _translated(store, each.filters, one, join))
 
     found = (nested(each) if isinstance(each, MetadataFilters) else one(each) for each in filters)
     return [part for part in found if part is not None]
@@ -141,21 +139,13 @@ def in_chroma(filters: Filters) -> list[Any]:
             _refuse("Chroma", one)
         return {one.key: {_CHROMA[one.operator]: one.value}}
 
-    def joined(by: str) -> Callable[[Sequence[Any]], Any]:
-        return lambda parts: {by: parts} if len(parts) > 1 else parts[0]
+    def join(by: str, parts: Sequence[Any]) -> Any:
+        if not parts:  # it may be a list of tenants that has turned out empty
+            msg = "Chroma cannot combine 0 filters: leave the empty MetadataFilters out, or put a condition into it"
+            raise ConfigurationError(msg)
+        return {f"${by}": parts} if len(parts) > 1 else parts[0]
 
-    _refuse_empty(filters)
-    return _translated(filters, met, {"and": joined("$and"), "or": joined("$or")}, store="Chroma")
-
-
-def _refuse_empty(filters: Iterable[MetadataFilters | MetadataFilter]) -> None:
-    """Refuse filters without any condition, which may be a list of tenants that has turned out empty."""
-    for one in filters:
-        if isinstance(one, MetadataFilters):
-            if not one.filters:
-                msg = "Chroma cannot combine 0 filters: leave the empty MetadataFilters out, or put a condition into it"
-                raise ConfigurationError(msg)
-            _refuse_empty(one.filters)
+    return _translated("Chroma", filters, met, join)
 
 
 def in_lancedb(filters: Filters, table: Any) -> list[str]:
@@ -175,7 +165,7 @@ def in_lancedb(filters: Filters, table: Any) -> list[str]:
             return f"{name} {by} {lancedb.literal(value if isinstance(value, int | float) else str(value))}"
         return _refuse("LanceDB", one)
 
-    return _translated(filters, met, {"and": _in_brackets("AND"), "or": _in_brackets("OR")}, store="LanceDB")
+    return _translated("LanceDB", filters, met, _in_brackets)
 
 
 def in_milvus(filters: Filters, path: Callable[[str], str | None]) -> list[str]:
@@ -196,15 +186,17 @@ def in_milvus(filters: Filters, path: Callable[[str], str | None]) -> list[str]:
             return f"{name} like {milvus.literal(f'{one.value}%')}"
         return _refuse("Milvus", one)
 
-    return _translated(filters, met, {"and": _in_brackets("and"), "or": _in_brackets("or")}, store="Milvus")
+    return _translated("Milvus", filters, met, _in_brackets)
 
 
 def in_postgres(filters: Filters, metadata: Any) -> list[Any]:
     """Return filters as clauses on a column of JSON."""
     from sqlalchemy import and_, or_  # noqa: PLC0415 - only where it is used
 
-    joins: Mapping[str, Any] = {"and": lambda parts: and_(*parts), "or": lambda parts: or_(*parts)}
-    return _translated(filters, partial(_clause, metadata), joins, store="PGVectorStore")
+    def join(by: str, parts: Sequence[Any]) -> Any:
+        return (or_ if by == "or" else and_)(*parts) if parts else None
+
+    return _translated("PGVectorStore", filters, partial(_clause, metadata), join)
 
 
 def _clause(metadata: Any, one: MetadataFilter) -> Any:
@@ -242,8 +234,8 @@ def _compared(text: Any, compare: Callable[[Any, Any], Any], value: Any) -> Any:
     return compare(cast(text, Float), number)
 
 
-def _in_brackets(by: str) -> Callable[[Sequence[str]], str]:
-    return lambda parts: f" {by} ".join(f"({part})" for part in parts)
+def _in_brackets(by: str, parts: Sequence[str]) -> str | None:
+    return f" {by} ".join(f"({part})" for part in parts) or None
 
 
 def _refuse(store: str, one: MetadataFilter) -> NoReturn:

@@ -13,13 +13,13 @@ from llama_index.core.vector_stores.utils import metadata_dict_to_node
 from typing_extensions import override
 
 from llamaindex_selfroute.stored.conditions import Filters, in_chroma, in_lancedb, in_milvus, in_postgres
-from llamaindex_selfroute.stored.listed import Listed, listing_class
+from llamaindex_selfroute.stored.listed import Listed
 from llamaindex_selfroute.stored.stores import Docstore, Fetch, Fetched, Store, VectorStore
 from selfroute.arguments import check_takes
 from selfroute.documents.access import StoredChunk
 from selfroute.errors import ConfigurationError
 from selfroute.stores import chroma, lancedb, milvus, qdrant
-from selfroute.stores.listing import is_sync, kind_of
+from selfroute.stores.listing import is_sync, known_store
 from selfroute.stores.sql import Sql, in_session
 
 
@@ -32,7 +32,7 @@ class Chroma(VectorStore):
 
     @override
     def identity_of(self, wrapper: Any) -> Any:
-        return chroma.id_of(getattr(wrapper, "client", None))
+        return getattr(getattr(wrapper, "client", None), "id", None)
 
     @override
     def conditions(self, filters: Filters) -> Sequence[Any]:
@@ -188,9 +188,10 @@ def store_of(index: BaseIndex[Any], fetch: Fetch | None) -> Store:
     if not isinstance(index, VectorStoreIndex) or not index.vector_store.stores_text:
         return Docstore(index)
     store = index.vector_store
-    if found := kind_of(store, _KINDS):
-        return found[1](store, found[0])
-    if (base := listing_class(store)) is not BasePydanticVectorStore:
+    if known := known_store(store, _KINDS):
+        return known
+    base = next(kind for kind in type(store).__mro__ if "get_nodes" in vars(kind))
+    if base is not BasePydanticVectorStore:
         return Listed(store, base)
     msg = (
         f"a {type(store).__name__} has no known way to list the nodes of one document: pass "

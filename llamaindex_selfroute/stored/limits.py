@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from operator import attrgetter
 from typing import Any
 
@@ -30,9 +29,9 @@ from llamaindex_selfroute.internals import bigger_nodes_of, copies_in, leaves_of
 from llamaindex_selfroute.stored.bigger import BiggerNodes
 from llamaindex_selfroute.stored.conditions import Filters, strict_test_of
 from llamaindex_selfroute.stored.stores import Store
-from selfroute.documents.access import frozen, is_one_of, name_of, visible
+from selfroute.documents.access import is_one_of, name_of, visible
 from selfroute.documents.stored import BaseStoredDocuments, DroppedPassages
-from selfroute.documents.view import Limits, View
+from selfroute.documents.view import Limits
 
 _HARMLESS = frozenset({"mmr_threshold", "mmr_prefetch_factor", "mmr_prefetch_k"})
 _INDICES = "llama_index.core.indices."
@@ -86,40 +85,25 @@ OPEN = NodeLimits()
 """The limits that hide nothing."""
 
 
-def view_of(
-    retriever: BaseRetriever | None,
-    postprocessors: Sequence[BaseNodePostprocessor],
-    store: Store,
-    declared: MetadataFilters | None,
-) -> View:
-    """Return what a retriever with these postprocessors may see.
-
-    Args:
-        retriever: The retriever, which nobody changes; None if it is not known.
-        postprocessors: Applied to the retrieved nodes.
-        store: The store that is read.
-        declared: The filters that the user declared; None if none were.
-    """
-    certain, declared = retriever is not None and all(map(is_trusted, postprocessors)), frozen(declared)
-    find = partial(_limits_in, store, retriever, declared, certain=certain)
-    return View(find, declared=declared is not None, certain=certain)
-
-
-def _limits_in(
+def limits_in(
     store: Store, retriever: BaseRetriever | None, declared: MetadataFilters | None, *, certain: bool
 ) -> NodeLimits:
-    """Return the limits of what may be read of a store; what bigger nodes lead to is not known in another store."""
-    known = None if retriever is None or not certain else limits_of(retriever)
+    """Return the limits of what may be read of a store; what bigger nodes lead to is not known in another store.
+
+    Args:
+        store: The store.
+        retriever: The retriever, which nobody changes; None if it is not known.
+        declared: The filters that the user declared; None if none were.
+        certain: Whether nothing that we do not know selects the nodes that the retriever finds.
+    """
+    known = None if retriever is None or not certain else _limits_of(retriever)
     limits = (OPEN if known is None else known).narrowed_by(declared)
     here = retriever is not None and (
         limits.copies is not None  # then each node is compared with its copy
         or all(map(store.is_searched_by, leaves_of(retriever)))
     )
-    return NodeLimits(
-        filters=limits.filters,
-        documents=limits.documents,
-        nodes=limits.nodes,
-        copies=limits.copies,
+    return replace(
+        limits,
         bigger=limits.bigger if here else OPEN.bigger,
         key=limits.identity,
         cached=store.lists_ids,
@@ -127,16 +111,10 @@ def _limits_in(
     )
 
 
-def limits_of(retriever: BaseRetriever) -> NodeLimits | None:
-    """Find the limits of a retriever.
+def _limits_of(retriever: BaseRetriever) -> NodeLimits | None:
+    """Return the limits of a retriever; None if they are unknown, so that anything may be hidden from it.
 
     LlamaIndex's own wrappers are seen through, if all retrievers that they ask have the same limits.
-
-    Args:
-        retriever: The retriever.
-
-    Returns:
-        The limits; None if they cannot be determined, so that anything may be hidden from the retriever.
     """
     first, *others = [_limits(leaf) for leaf in leaves_of(retriever)] or [None]
     if first is None or any(one != first for one in others):

@@ -8,16 +8,17 @@ from dataclasses import dataclass, replace
 
 from llama_index.core.schema import BaseNode, IndexNode, NodeRelationship, RelatedNodeInfo
 
-from llamaindex_selfroute.stored.naming import page_in
+from llamaindex_selfroute.stored.naming import placed
 from selfroute.documents.chunks import Chunk, offset
 from selfroute.documents.ordering import UnknownOrderError
-from selfroute.documents.pages import Page
+from selfroute.documents.pages import Page, page_of
 from selfroute.documents.rebuild import RebuiltDocument, rebuild
 from selfroute.documents.versions import one_text
 
 _ROMAN = re.compile("(xc|xl|l?x{0,3})(ix|iv|v?i{0,3})", re.IGNORECASE)
 _VALUES = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 _FRONT = 1_000  # pages before the first one that has a number
+_NOTHING = Chunk("")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +34,7 @@ class Link:
         parent: The id of the node that it was cut from or leads to; None if it was cut from the document itself.
         version: The document that it was cut from, and its hash; None if that is not known.
         page: The page that it begins on; None if that is not known.
-        place: Its numbers, as in a `Chunk`.
-        file: What its metadata say of the version of its file, as in a `Chunk`.
-        headings: As in a `Chunk`.
-        kind: As in a `Chunk`.
+        about: What the metadata of the node say, as of every framework's chunks.
     """
 
     id: str
@@ -47,10 +45,7 @@ class Link:
     parent: str | None
     version: tuple[str, str | None] | None = None
     page: Page | None = None
-    place: tuple[int, ...] = ()
-    file: Hashable | None = None
-    headings: tuple[str, ...] = ()
-    kind: Hashable | None = None
+    about: Chunk = _NOTHING
 
     @classmethod
     def of(cls, node: BaseNode, parent_start: int | None = None) -> Link:
@@ -71,17 +66,13 @@ class Link:
         before, after = _id(node, NodeRelationship.PREVIOUS), _id(node, NodeRelationship.NEXT)
         source = node.relationships.get(NodeRelationship.SOURCE)
         version = (source.node_id, source.hash) if isinstance(source, RelatedNodeInfo) else None
-        return cls(node.node_id, text, start, before, after, parent, version, page_in(node))
-
-    def with_chunk(self, chunk: Chunk) -> Link:
-        """Return it with what the metadata of its node say, as every framework's chunks do."""
-        return replace(self, place=chunk.place, file=chunk.version, headings=chunk.headings, kind=chunk.kind)
+        return cls(node.node_id, text, start, before, after, parent, version, page_of(placed(node)))
 
     def chunk(self, *, paged: bool, ordered: bool, version: Hashable | None) -> Chunk:
         """Return it as a chunk, with numbers of its own; those of several documents are of different kinds."""
-        place = (self.number_of_page(ordered=ordered), *self.place) if paged else self.place
-        kind = self.version and self.version[0], self.kind
-        return Chunk(self.text, self.start, place, self.page, version, self.headings, kind)
+        place = (self.number_of_page(ordered=ordered), *self.about.place) if paged else self.about.place
+        kind = self.version and self.version[0], self.about.kind
+        return Chunk(self.text, self.start, place, self.page, version, self.about.headings, kind)
 
     def number_of_page(self, *, ordered: bool) -> int:
         """Return the number of its page; -1 if that is not known.
@@ -131,7 +122,7 @@ def put_together(
     held.clear()
     paged = _are_pages(links)
     one_document = len({link.version and link.version[0] for link in links}) == 1
-    versions = [link.version if one_document and not paged else link.file for link in links]
+    versions = [link.version if one_document and not paged else link.about.version for link in links]
     chunks = [
         link.chunk(paged=paged, ordered=ordered, version=version) for link, version in zip(links, versions, strict=True)
     ]
@@ -184,7 +175,7 @@ def _placed(ways: list[list[Link]], *, nested: bool, paged: bool) -> Iterator[Ch
                 place += link.page_number - max(last.page_number, 0) > 1
             elif not paged:
                 place += link.version != last.version
-            yield Chunk(link.text, None if nested else link.start, (place,), link.page, None, link.headings)
+            yield Chunk(link.text, None if nested else link.start, (place,), link.page, None, link.about.headings)
             place, last = place + 1, link
         place += way[-1].after is not None
     ways.clear()
@@ -235,5 +226,4 @@ def _once(ways: list[list[Link]]) -> list[list[Link]]:
 
 def parent_of(node: BaseNode) -> str | None:
     """Return the id of the bigger node that a node was cut from; None if it was cut from the document itself."""
-    parent = node.relationships.get(NodeRelationship.PARENT)
-    return parent.node_id if isinstance(parent, RelatedNodeInfo) else None
+    return _id(node, NodeRelationship.PARENT)

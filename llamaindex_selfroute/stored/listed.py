@@ -46,15 +46,17 @@ class Listed(VectorStore):
         return node
 
 
-def listing_class(store: Any) -> type:
-    """Return the base class of a vector store that defines how its nodes are listed."""
-    return next(kind for kind in type(store).__mro__ if "get_nodes" in vars(kind))
-
-
 def _listed(store: Any, key: str, document: Any, filters: Filters) -> Iterator[StoredChunk]:
-    asked = together([MetadataFilters(filters=[MetadataFilter(key=key, value=document)]), *filters])
+    asked: Any = together([MetadataFilters(filters=[MetadataFilter(key=key, value=document)]), *filters])
     name = type(store).__name__
-    _refuse_unsafe(name, asked)
+    unsafe = next((text for text in _texts(asked) if not _is_harmless(text)), None)
+    if unsafe is not None:
+        msg = (
+            f"{unsafe!r} is not sent to a {name}, which may take a part of it for a query: pass "
+            "StoredDocuments(fetch=...), a callable that takes (ref_doc_id, filters) and lists the nodes with both "
+            "passed as parameters, or use ids and values of letters, digits, spaces and _ - . / : only"
+        )
+        raise ConfigurationError(msg)
     try:
         found = list(store.get_nodes(None, asked))
     except NotImplementedError as error:
@@ -69,18 +71,6 @@ def _listed(store: Any, key: str, document: Any, filters: Filters) -> Iterator[S
         raise ConfigurationError(msg)
     for node in found:
         yield StoredChunk(node.node_id, "", node.metadata, host=node)
-
-
-def _refuse_unsafe(store: str, filters: Any) -> None:
-    """Raise a `ConfigurationError` if a text in filters could be read as a part of a query."""
-    unsafe = next((text for text in _texts(filters) if not _is_harmless(text)), None)
-    if unsafe is not None:
-        msg = (
-            f"{unsafe!r} is not sent to a {store}, which may take a part of it for a query: pass "
-            "StoredDocuments(fetch=...), a callable that takes (ref_doc_id, filters) and lists the nodes with both "
-            "passed as parameters, or use ids and values of letters, digits, spaces and _ - . / : only"
-        )
-        raise ConfigurationError(msg)
 
 
 def _texts(filters: MetadataFilters | MetadataFilter) -> Iterator[str]:

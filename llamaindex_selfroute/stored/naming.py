@@ -9,8 +9,6 @@ from typing import Any
 from llama_index.core.schema import BaseNode, NodeRelationship, RelatedNodeInfo
 from typing_extensions import Self
 
-from selfroute.documents.pages import Page, page_of
-
 FILE = ("file_path", "file_name")
 """The keys that name the file of a page."""
 _PAGE = ("page_label", "page")
@@ -76,16 +74,11 @@ def _names(value: Any) -> bool:
     return isinstance(value, _NAMES) and not isinstance(value, bool) and value != "" and is_finite
 
 
-def page_in(node: BaseNode) -> Page | None:
-    """Return the page of a node, as its own document says, or else its metadata.
+def placed(node: BaseNode) -> Mapping[str, Any]:
+    """Return the metadata of a node, with the page of its own document.
 
     Where the pages of a file have one id, LlamaIndex writes the metadata of the last page into the nodes of all.
     """
-    return page_of(placed(node))
-
-
-def placed(node: BaseNode) -> Mapping[str, Any]:
-    """Return the metadata of a node, with the page of its own document."""
     source = node.relationships.get(NodeRelationship.SOURCE)
     theirs = source.metadata if isinstance(source, RelatedNodeInfo) else {}
     own = {key: theirs[key] for key in _PAGE if theirs.get(key) not in (None, node.metadata.get(key))}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -163,7 +163,7 @@ class StoredNodes(reader.Store[NodeWithScore, BaseNode]):
 
         links: list[Link] = []
         held = numbered(rows(), start_key=self.start_key, order_key=self.order_key)
-        placed = [link.with_chunk(chunk) for link, chunk in zip(links, held, strict=True)]
+        placed = [replace(link, about=chunk) for link, chunk in zip(links, held, strict=True)]
         links.clear()
         return put_together(placed, found, ordered=self.ordered, by_place=self.order_key is not None), fields
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -16,10 +17,12 @@ from typing_extensions import Self
 from llamaindex_selfroute.arguments import check_filters, check_index
 from llamaindex_selfroute.internals import fixed, index_of
 from llamaindex_selfroute.stored.kinds import store_of
-from llamaindex_selfroute.stored.limits import view_of
+from llamaindex_selfroute.stored.limits import is_trusted, limits_in
 from llamaindex_selfroute.stored.nodes import StoredNodes
 from llamaindex_selfroute.stored.stores import Fetch
+from selfroute.documents.access import frozen
 from selfroute.documents.stored import BaseStoredDocuments, check_key
+from selfroute.documents.view import View
 from selfroute.errors import ConfigurationError
 
 
@@ -131,7 +134,9 @@ class StoredDocuments(BaseStoredDocuments[NodeWithScore, BaseNode]):
             is_copy: Whether the retriever is a copy already, which nobody changes.
         """
         asked = retriever if retriever is None or is_copy else fixed(retriever)
-        view = view_of(asked, postprocessors, self._store, self.filters)
+        declared, certain = frozen(self.filters), asked is not None and all(map(is_trusted, postprocessors))
+        find = partial(limits_in, self._store, asked, declared, certain=certain)
+        view = View(find, declared=declared is not None, certain=certain)
         store = StoredNodes(self._store, self.source_key, self.docstore, self.order_key)
         return self._in_view(view, store, is_overridden=type(self).__call__ is not StoredDocuments.__call__)
 

@@ -63,7 +63,7 @@ class Store(ABC):
 
     def nodes(self, document: Name, filters: Filters) -> Iterable[BaseNode]:
         """Return all nodes of a document that the filters let through."""
-        test = test_of(filters) if self.tests_filters else test_of(())
+        test = test_of(filters if self.tests_filters else ())
         return checked_rows(
             self.rows(document, filters),
             belongs=lambda node: same_name(_name_in(node, document), document.value) and test(node),
@@ -89,8 +89,8 @@ class Docstore(Store):
 
     @override
     def is_searched_by(self, retriever: Any) -> bool:
-        kinds = [kind for kind in type(self._vector_store).__mro__ if "query" in vars(kind)]
-        kinds = [kind for kind in kinds if not inspect.isabstract(kind)]
+        mro = type(self._vector_store).__mro__
+        kinds = [kind for kind in mro if "query" in vars(kind) and not inspect.isabstract(kind)]
         plain = not kinds or searches_as(self._vector_store, kinds[-1])
         return internals.index_of(retriever) is self._index and plain and self._indexed(()) is not None
 
@@ -135,20 +135,18 @@ class Docstore(Store):
         ids = tuple(struct.nodes_dict.values() if isinstance(struct, IndexDict) else self._indexed(()) or ())
         if self._known.get(key, (None,))[0] != ids:
             by_value: dict[tuple[type, Any], dict[str, None]] = {}
-            for metadata, some in self._about_files() if key in FILE else self._about_nodes(ids):
+            about: Iterable[tuple[Mapping[str, Any], Iterable[str]]]
+            if key in FILE:  # known of each document, such as a page, so that no node has to be read
+                documents = (self._docstore.get_all_ref_doc_info() or {}).values()
+                about = ((info.metadata, info.node_ids) for info in documents)
+            else:
+                nodes = (self._docstore.get_document(id_, raise_error=False) for id_ in ids)
+                about = ((node.metadata, [node.node_id]) for node in nodes if node is not None)
+            for metadata, some in about:
                 if isinstance(value := metadata.get(key), (str, int, float)):
                     by_value.setdefault((type(value), value), {}).update(dict.fromkeys(some))
             self._known[key] = ids, by_value
         return self._known[key][1]
-
-    def _about_files(self) -> Iterator[tuple[Mapping[str, Any], Iterable[str]]]:
-        """Yield what is known of each document, such as a page, and its nodes: this need not read any node."""
-        for info in (self._docstore.get_all_ref_doc_info() or {}).values():
-            yield info.metadata, info.node_ids
-
-    def _about_nodes(self, ids: Iterable[str]) -> Iterator[tuple[Mapping[str, Any], Iterable[str]]]:
-        nodes = (self._docstore.get_document(id_, raise_error=False) for id_ in ids)
-        yield from ((node.metadata, [node.node_id]) for node in nodes if node is not None)
 
     def _indexed(self, ids: Iterable[str]) -> frozenset[str] | None:
         """Return ids of nodes that are in the index, including all such ones among `ids`.

@@ -33,11 +33,6 @@ class Chroma(Listing):
         return ids
 
 
-def id_of(collection: Any) -> Any:
-    """Return the id of a collection, the same for each of its clients; None if it has none."""
-    return getattr(collection, "id", None)
-
-
 def _where(key: str, source: Any, conditions: Sequence[Any]) -> Mapping[str, Any]:
     own = {key: source}
     return {"$and": [own, *conditions]} if conditions else own

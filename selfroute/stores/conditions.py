@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
+Value = TypeVar("Value")
 MetadataTest = Callable[[Mapping[str, Any]], bool]
 
 
@@ -35,7 +36,7 @@ _OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
     "$lt": operator.lt,
     "$lte": operator.le,
 }
-_JOINS: Mapping[str, Callable[[Any], bool]] = {"$and": all, "$or": any}
+_JOINS: Mapping[str, Callable[[Iterable[bool]], bool]] = {"$and": all, "$or": any}
 _ABSENT = object()
 
 
@@ -48,18 +49,20 @@ def metadata_test(condition: Any) -> MetadataTest | None:
     Returns:
         The test; None if the filter is of another form, so that only the store can apply it.
     """
-    if not isinstance(condition, Mapping):
-        return None
-    tests = [_test(key, wanted) for key, wanted in condition.items()]
+    return joined(all, [_test(*item) for item in condition.items()]) if isinstance(condition, Mapping) else None
+
+
+def joined(
+    join: Callable[[Iterable[bool]], bool], tests: Sequence[Callable[[Value], bool] | None]
+) -> Callable[[Value], bool] | None:
+    """Return one test for several, which `join` joins; None if one of them is None."""
     known = [test for test in tests if test]
-    return (lambda metadata: all(test(metadata) for test in known)) if len(known) == len(tests) else None
+    return (lambda value: join(test(value) for test in known)) if len(known) == len(tests) else None
 
 
 def _test(key: Any, wanted: Any) -> MetadataTest | None:
     if key in _JOINS:
-        join, tests = _JOINS[key], list(map(metadata_test, wanted)) if isinstance(wanted, Sequence) else [None]
-        known = [test for test in tests if test]
-        return (lambda metadata: join(test(metadata) for test in known)) if len(known) == len(tests) else None
+        return joined(_JOINS[key], [*map(metadata_test, wanted)]) if isinstance(wanted, Sequence) else None
     if not isinstance(key, str) or key.startswith("$") or "." in key:
         return None
     if isinstance(wanted, (str, int, float)):

@@ -66,25 +66,20 @@ def rows_of(table: Any, where: Iterable[str], columns: Sequence[str]) -> Iterato
     """
     condition = " AND ".join(f"({each}\n)" for each in where if each.strip())  # a comment may end a condition
     try:
-        yield from _listed(table, condition, columns)
+        count, listed = table.count_rows(condition), 0
+        # Without a limit, older versions list ten rows, and newer ones all.
+        query = table.search().where(condition, prefilter=True).select(list(columns)).limit(None)
+        for batch in query.to_batches(PAGE):
+            listed += batch.num_rows
+            yield from batch.to_pylist()
+        is_whole = listed >= count or listed >= table.count_rows(condition)  # rows may have been deleted meanwhile
     except (ValueError, RuntimeError) as error:  # the latter by older versions
-        if isinstance(error, ConfigurationError):
-            raise
         msg = (
             f"LanceDB cannot apply {condition!r}: {error}; if the filter is right, call table.optimize(), since it "
             "cannot filter rows that were added with fewer keys of metadata than others"
         )
         raise ConfigurationError(msg) from error
-
-
-def _listed(table: Any, condition: str, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
-    count, listed = table.count_rows(condition), 0
-    # Without a limit, older versions list ten rows, and newer ones all.
-    query = table.search().where(condition, prefilter=True).select(list(columns)).limit(None)
-    for batch in query.to_batches(PAGE):
-        listed += batch.num_rows
-        yield from batch.to_pylist()
-    if listed < count and listed < table.count_rows(condition):  # rows may have been deleted meanwhile
+    if not is_whole:
         msg = f"LanceDB listed {listed:,} of {count:,} rows: the rest of the document is missing"
         raise ConfigurationError(msg)
 

@@ -19,7 +19,7 @@ from selfroute.documents.chunks import without_keys
 from selfroute.errors import ConfigurationError, ReplyError
 
 Row = TypeVar("Row")
-Value = TypeVar("Value")
+Kind = TypeVar("Kind", bound="Wrapped")
 Test = Callable[[StoredChunk], bool]
 
 
@@ -31,14 +31,11 @@ class Listing(ABC):
 
     Attributes:
         added: The keys that a framework's search adds to the metadata of what it returns.
+        ordered: Whether it lists chunks in the order in which they were added.
     """
 
     added: AbstractSet[str] = frozenset()
-
-    @property
-    def ordered(self) -> bool:
-        """Whether it lists chunks in the order in which they were added."""
-        return True
+    ordered: bool = True
 
     @abstractmethod
     def rows(self, key: str, source: Any, conditions: Sequence[Any]) -> Iterator[StoredChunk]:
@@ -220,20 +217,17 @@ class Wrapped(ABC):
         return searches_as(wrapper, self.base) and all(getattr(wrapper, hook, None) is None for hook in self.hooks)
 
 
-def kind_of(wrapper: Any, kinds: Mapping[tuple[str, str], Value]) -> tuple[type, Value] | None:
-    """Find the base class by which the kind of a store is known; None if it has none.
+def known_store(wrapper: Any, kinds: Mapping[tuple[str, str], type[Kind]]) -> Kind | None:
+    """Return a store by its framework's object; None if none of the classes of that is known.
 
     Args:
         wrapper: A framework's object over a store.
-        kinds: The kinds, by package and name of the class.
-
-    Returns:
-        The class and its kind.
+        kinds: The kinds of stores, by package and name of the class.
     """
     for base in type(wrapper).__mro__:
         for (package, name), kind in kinds.items():
             if base.__name__ == name and f"{base.__module__}.".startswith(f"{package}."):
-                return base, kind
+                return kind(wrapper, base)
     return None
 
 

@@ -38,7 +38,7 @@ class Milvus(Listing):
         return frozenset([self._primary["name"]])
 
     @property
-    def ordered(self) -> bool:
+    def ordered(self) -> bool:  # type: ignore[override]
         """Whether Milvus numbers the rows as they are added; else they have the ids that they were given.
 
         Raises:

@@ -7,19 +7,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from contextvars import copy_context
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeAlias
 
 from selfroute.documents.access import StoredChunk
 from selfroute.stores.listing import Listing
 
-Made = TypeVar("Made")
-
-
-class Run(Protocol):
-    """Runs a statement and returns what is made of each of its rows."""
-
-    def __call__(self, statement: Any, made: Callable[[Any], Made]) -> list[Made]:
-        """Run the statement."""
+Run: TypeAlias = Callable[[Any], Sequence[Any]]
+"""Runs a statement and returns its rows."""
 
 
 class Sql(Listing):
@@ -56,40 +50,29 @@ class Sql(Listing):
         self._sa, self._run, self._id, self._own, self._order_by = sa, run, id, own, order_by
         self._fields = fields or {}
         self._columns = [id, text, metadata, *self._fields.values()]
-
-    @property
-    def ordered(self) -> bool:
-        """Whether rows say in which order they were added."""
-        return self._order_by is not None
+        self.ordered = order_by is not None
 
     def rows(self, key: str, source: Any, conditions: Sequence[Any]) -> Iterator[StoredChunk]:
         """Yield the rows that have the source."""
-        names = list(self._fields)
-
-        def chunk_of(row: Any) -> StoredChunk:
-            id_, text, metadata, *values = row
-            about = {**(metadata or {}), **dict(zip(names, values, strict=True))} if names else metadata or {}
-            return StoredChunk(str(id_), text or "", about)
-
-        return iter(self._selected(self._columns, key, source, conditions, chunk_of))
+        for id_, text, metadata, *values in self._selected(self._columns, key, source, conditions):
+            fields = dict(zip(self._fields, values, strict=True))
+            yield StoredChunk(str(id_), text or "", {**(metadata or {}), **fields})
 
     def ids(self, key: str, source: Any, conditions: Sequence[Any]) -> list[str]:
         """Return the ids of these rows, each once."""
-        return list(dict.fromkeys(self._selected([self._id], key, source, conditions, lambda row: str(row[0]))))
+        return list(dict.fromkeys(str(id_) for (id_,) in self._selected([self._id], key, source, conditions)))
 
-    def _selected(
-        self, columns: Sequence[Any], key: str, source: Any, conditions: Sequence[Any], made: Callable[[Any], Made]
-    ) -> list[Made]:
+    def _selected(self, columns: Sequence[Any], key: str, source: Any, conditions: Sequence[Any]) -> Sequence[Any]:
         statement = self._sa.select(*columns).where(self._own(key, source), *conditions)
-        return self._run(statement if self._order_by is None else statement.order_by(self._order_by), made)
+        return self._run(statement if self._order_by is None else statement.order_by(self._order_by))
 
 
 def in_session(opened: Callable[[], AbstractContextManager[Any]]) -> Run:
     """Return a function that executes SQL on the session's connection; bypasses the slow ORM."""
 
-    def run(statement: Any, made: Callable[[Any], Made]) -> list[Made]:
+    def run(statement: Any) -> list[Any]:
         with opened() as session:
-            return list(map(made, session.connection().execute(statement)))
+            return list(session.connection().execute(statement))
 
     return run
 
@@ -103,36 +86,36 @@ def on_async_engine(sa: Any, engine: Any, loop: asyncio.AbstractEventLoop | None
         loop: The event loop that its connections belong to, if that is known.
     """
 
-    def run(statement: Any, made: Callable[[Any], Made]) -> list[Made]:
+    def run(statement: Any) -> list[Any]:
         if loop is not None and loop.is_running() and loop is not _running():
-            return asyncio.run_coroutine_threadsafe(_all(engine, statement, made), loop).result()
+            return asyncio.run_coroutine_threadsafe(_all(engine, statement), loop).result()
         with ThreadPoolExecutor(1) as thread:  # this one may be running a loop
-            return thread.submit(copy_context().run, asyncio.run, _apart(sa, engine, statement, made)).result()
+            return thread.submit(copy_context().run, asyncio.run, _apart(sa, engine, statement)).result()
 
     return run
 
 
-async def _all(engine: Any, statement: Any, made: Callable[[Any], Made]) -> list[Made]:
+async def _all(engine: Any, statement: Any) -> list[Any]:
     async with engine.connect() as connection:
-        return list(map(made, await connection.execute(statement)))
+        return list(await connection.execute(statement))
 
 
-async def _apart(sa: Any, engine: Any, statement: Any, made: Callable[[Any], Made]) -> list[Made]:
+async def _apart(sa: Any, engine: Any, statement: Any) -> list[Any]:
     """Run it on a new connection, since those of the engine belong to another loop.
 
     It is made as theirs are, and used through the engine itself: its listeners may say which rows it sees.
     """
     theirs = engine.sync_engine
 
-    def rows() -> list[Made]:
+    def rows() -> list[Any]:
         pool = theirs.pool.recreate()
         try:
             with sa.Connection(theirs, pool.connect()) as connection:
-                return list(map(made, connection.execute(statement)))
+                return list(connection.execute(statement))
         finally:
             pool.dispose()
 
-    found: list[Made] = await sa.util.greenlet_spawn(rows)
+    found: list[Any] = await sa.util.greenlet_spawn(rows)
     return found
 
 

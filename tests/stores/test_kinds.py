@@ -8,7 +8,7 @@ import pytest
 
 from langchain_selfroute.stored import kinds as in_langchain
 from llamaindex_selfroute.stored import kinds as in_llamaindex
-from selfroute.stores.listing import kind_of
+from selfroute.stores.listing import Wrapped, known_store
 
 KINDS = [(*name, module._KINDS) for module in (in_langchain, in_llamaindex) for name in module._KINDS]
 every_kind = pytest.mark.parametrize(("package", "name", "kinds"), KINDS, ids=lambda value: str(value)[:60])
@@ -22,12 +22,14 @@ def of(package: str, name: str, base: type = object) -> type:
 @pytest.mark.parametrize("module", ["", ".base"])
 def test_kind_of_a_class_and_those_derived_from_it(package: str, name: str, kinds: dict[Any, Any], module: str) -> None:
     known = of(package + module, name)
-    assert kind_of(known(), kinds) == (known, kinds[package, name])
-    assert kind_of(of("app", "Theirs", known)(), kinds) == (known, kinds[package, name])
+    for kind in (known, of("app", "Theirs", known)):
+        found = known_store(kind(), kinds)
+        assert isinstance(found, Wrapped)
+        assert (type(found), found.base) == (kinds[package, name], known)
 
 
 @every_kind
 @pytest.mark.parametrize("elsewhere", ["app.stores", "{}_aws.stores", "my.{}", "{}s"])
 def test_kind_of_no_namesake(package: str, name: str, kinds: dict[Any, Any], elsewhere: str) -> None:
-    assert kind_of(of(elsewhere.format(package), name)(), kinds) is None
-    assert kind_of(of(package, f"My{name}")(), kinds) is None
+    assert known_store(of(elsewhere.format(package), name)(), kinds) is None
+    assert known_store(of(package, f"My{name}")(), kinds) is None
