@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Hashable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
-import pydantic
 from langchain_core.callbacks import (
     BaseCallbackManager,
     adispatch_custom_event,
@@ -58,7 +57,7 @@ class LangChainHost(RetrievingHost):
     def prompt(self, step: Route, context: Sequence[Document]) -> FilledPrompt:
         text = context_of(context, self.parts.document_prompt, whole=step != "rag", name_of=self.source_of)
         words = {**self.inputs, **self.plan.words, "context": sendable(text)}
-        schema = length_of(self.plan.form_of(step), pydantic) if self.plan.structured else 0
+        schema = length_of(self.plan.form_of(step)) if self.plan.structured else 0
         return FilledPrompt(prompting.filled_in(self.parts.prompts[step], words, self.config), words, schema=schema)
 
     @override

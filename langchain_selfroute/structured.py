@@ -8,7 +8,6 @@ from functools import reduce
 from operator import or_
 from typing import Any, cast
 
-import pydantic
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableSequence, RunnableWithFallbacks
@@ -58,7 +57,7 @@ def asking(
         first, *others = (asking(name, one, config, form=form) for one in model.runnables)
         return model.model_copy(update={"runnable": first, "fallbacks": others})
     ask: Any = getattr(model, "with_structured_output", None)
-    report = structured.report_of(form, pydantic)
+    report = structured.report_of(form)
     try:
         reporting = ask and ask(report)
     except NotImplementedError:

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
-import pydantic
 from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
 from llama_index.core.instrumentation.span import active_span_id
 from llama_index.core.llms import LLM, ChatMessage, TextBlock
@@ -165,7 +164,7 @@ class LlamaIndexHost(Host[NodeWithScore]):
             "context_str": sendable(text),
             "query_str": self.question,
         }
-        schema = length_of(self.plan.form_of(step), pydantic) if self.plan.structured else 0
+        schema = length_of(self.plan.form_of(step)) if self.plan.structured else 0
         value = internals.formatted(self.parts.models[step], self.parts.prompts[step], words)
         return FilledPrompt(value, text, schema=schema)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, TypeGuard
 
-import pydantic
 from llama_index.core.llms import LLM, ChatResponse
 from llama_index.core.llms.function_calling import FunctionCallingLLM
 from llama_index.core.output_parsers import PydanticOutputParser
@@ -29,7 +28,7 @@ _PLAIN = Form()
 
 def ask(llm: LLM, prompt: ModelInput, form: Form = _PLAIN) -> LLMResponse:
     """Return a reply with a report: through the model's response format, a function call, or else by instruction."""
-    report = reports.report_of(form, pydantic)
+    report = reports.report_of(form)
     if not isinstance(prompt, str):
         if options := internals.report_options(llm, report):
             return llm.chat(prompt, **options)
@@ -40,7 +39,7 @@ def ask(llm: LLM, prompt: ModelInput, form: Form = _PLAIN) -> LLMResponse:
 
 async def aask(llm: LLM, prompt: ModelInput, form: Form = _PLAIN) -> LLMResponse:
     """The async twin of `ask`."""
-    report = reports.report_of(form, pydantic)
+    report = reports.report_of(form)
     if not isinstance(prompt, str):
         if options := internals.report_options(llm, report):
             return await llm.achat(prompt, **options)

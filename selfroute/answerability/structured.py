@@ -69,22 +69,21 @@ class Form(NamedTuple):
 
 
 @cache
-def report_of(form: Form, pydantic: Any) -> Any:
-    """Return the class of pydantic that a model fills in.
+def report_of(form: Form) -> Any:
+    """Return the class of pydantic that a model fills in."""
+    import pydantic  # noqa: PLC0415 - only structured replies need it
 
-    Args:
-        form: What it has.
-        pydantic: The package, which the core does not import.
-    """
-    fields = {name: (kind, pydantic.Field(description=about)) for name, (kind, about) in form.fields.items()}
+    fields: dict[str, Any] = {
+        name: (kind, pydantic.Field(description=about)) for name, (kind, about) in form.fields.items()
+    }
     config = pydantic.ConfigDict(defer_build=True)
     return pydantic.create_model(form.name, __config__=config, __doc__=form.description, __module__=__name__, **fields)
 
 
 @cache
-def length_of(form: Form, pydantic: Any) -> int:
+def length_of(form: Form) -> int:
     """Return the approximate length of the schema in a prompt, in characters; providers render it differently."""
-    return len(json.dumps(report_of(form, pydantic).model_json_schema()))
+    return len(json.dumps(report_of(form).model_json_schema()))
 
 
 class Report(NamedTuple):
@@ -131,15 +130,7 @@ def _reports_in(value: Any, depth: int = 0) -> Iterator[Report]:
         for one in value:
             yield from _reports_in(one, depth + 1)
     elif isinstance(value, Mapping) and not KEYS.isdisjoint(value := _folded(value)):
-        answer = value.get("answer")
-        said = (
-            answer
-            if isinstance(answer, str)
-            else ""
-            if answer is None
-            else json.dumps(answer, ensure_ascii=False, default=str)
-        )
-        said = ", ".join(answer) if isinstance(answer, list) and all(isinstance(one, str) for one in answer) else said
+        said = _as_text(value.get("answer"))
         # Without the key, the answer speaks for itself.
         answerable = _truth(value["answerable"]) if "answerable" in value else bool(said.strip()) or None
         report = Report(answerable, said, *scores_of([value.get("prospect"), value.get("confidence")]))
@@ -152,6 +143,14 @@ def _reports_in(value: Any, depth: int = 0) -> Iterator[Report]:
 def _folded(value: Mapping[Any, Any]) -> Mapping[Any, Any]:
     """Return a report with its keys in lower case."""
     return {key.lower() if isinstance(key, str) else key: one for key, one in value.items()}
+
+
+def _as_text(answer: Any) -> str:
+    if answer is None or isinstance(answer, str):
+        return answer or ""
+    if isinstance(answer, list) and all(isinstance(one, str) for one in answer):
+        return ", ".join(answer)
+    return json.dumps(answer, ensure_ascii=False, default=str)
 
 
 def _truth(value: Any) -> bool | None:
@@ -229,8 +228,6 @@ class ReportReader:
 
     Any other text is passed on, as soon as it begins otherwise.
     """
-
-    __slots__ = ("_begun", "_over", "_refusal", "_text")
 
     def __init__(self, refusal: str) -> None:
         """Start before the first piece of a reply that was asked for numbers, and for `refusal` if it declines."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pydantic
 import pytest
 from llama_index.core.program.function_program import get_function_tool
 
@@ -119,7 +118,7 @@ async def test_report_as_a_policy_sees_it() -> None:
 
 def test_report_schema() -> None:
     for form in (Form(), Form(graded=True)):
-        report = report_of(form, pydantic)
+        report = report_of(form)
         schema = report.model_json_schema()
         assert all(field.keys() <= {"description", "items", "title", "type"} for field in schema["properties"].values())
         assert [*schema["properties"]] == [*form.fields] == schema["required"]
