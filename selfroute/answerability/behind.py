@@ -23,8 +23,6 @@ _WORDS = re.compile(r"[^\W\d_]{2,}")
 class Behind:
     """Looks for the refusal behind what stands where the numbers should: other numbers, or numbers in words."""
 
-    __slots__ = ("_gate", "_line", "_refusal")
-
     def __init__(self, refusal: str) -> None:
         """Start before the first text of a reply that writes `refusal` if it declines."""
         self._refusal = refusal

@@ -25,8 +25,6 @@ _PART_OF_ROLE = re.compile(rf"(?:<[^<>\s]{{0,40}}|\[/?[a-z]{{0,4}}|(?:{'|'.join(
 class Echo:
     """Compares a reply with what was sent, which the model may give back word for word."""
 
-    __slots__ = ("_at", "_begun", "_offset", "_sent", "_text", "_texts", "found")
-
     def __init__(self, sent: Sent) -> None:
         self.found = False  # whether all of it was given back
         self._sent, self._text, self._at = sent, "", 0  # the reply so far, and up to where it is what was sent

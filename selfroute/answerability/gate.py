@@ -68,19 +68,6 @@ class Gate(ReplyGate):
         verdict: The verdict; None while it is not certain.
     """
 
-    __slots__ = (
-        "_begun",
-        "_end",
-        "_judging",
-        "_last",
-        "_limit",
-        "_phrases",
-        "_reader",
-        "_refusal",
-        "_skipped",
-        "_text",
-    )
-
     def __init__(
         self, refusal: str = "unanswerable", *, phrases: bool = True, last: bool = False, sent: Sent | None = None
     ) -> None:

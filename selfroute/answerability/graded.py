@@ -75,11 +75,6 @@ class GradedGate(ReplyGate):
         verdict: The verdict; None while it is not certain.
     """
 
-    __slots__ = (
-        *("_behind", "_doubt_below", "_fence", "_gate", "_held", "_numbers", "_opening"),
-        *("_refusal", "_refusing", "_reports", "_stop_below", "_two", "_ungraded", "_waiting"),
-    )
-
     def __init__(  # noqa: PLR0913 - all by name
         self,
         refusal: str = "unanswerable",

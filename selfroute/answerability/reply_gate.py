@@ -15,7 +15,6 @@ class ReplyGate:
         verdict: The verdict; None while it is not certain.
     """
 
-    __slots__ = ("_spoken", "verdict")
     shows_declines = False
 
     def __init__(self, sent: Sent | None = None) -> None:

@@ -96,8 +96,6 @@ class NumbersReader:
         fenced: Whether a code fence around the numbers is still open.
     """
 
-    __slots__ = ("_least", "_over", "_space", "_text", "behind", "fenced", "numbers")
-
     def __init__(self, least: int = 2) -> None:
         """Start before the first piece.
 

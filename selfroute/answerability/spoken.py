@@ -33,29 +33,12 @@ _OPENING_MARKS = (
     *(f"<{slash}{kind}>" for slash in ("", "/") for kind in ("thinking", "thoughts", "reasoning", "reflection")),
     *(f"<{slash}{kind}>" for slash in ("", "/") for kind in ("think", "thought", "reason", "analysis", "scratchpad")),
     *("<seed:thinking>", "<seed:think>", "</seed:think>", "[think]", "[/think]", "[inst]", "[/inst]", "<s>", "</s>"),
-    *(
-        "\u25c1think\u25b7",
-        "\u25c1/think\u25b7",
-        "<bos>",
-        "<eos>",
-        "<pad>",
-        "<unk>",
-        "<start_of_turn>",
-        "<end_of_turn>",
-        "<channel|>",
-    ),
+    *("\u25c1think\u25b7", "\u25c1/think\u25b7", "<bos>", "<eos>", "<pad>", "<unk>"),
+    *("<start_of_turn>", "<end_of_turn>", "<channel|>"),
     *("<|channel>thought", "<|channel> thought", "<|channel|>analysis", "<|channel|>commentary", "analysis"),
     *("<|channel|>final<|message|>", "<|channel|> analysis", "<seed:reasoning>", "## response:", "###response:"),
-    *(
-        "commentary",
-        "model",
-        "**thought**:",
-        "assistantfinal",
-        "### response:",
-        "### assistant:",
-        "thought:",
-        "**thought:",
-    ),
+    *("commentary", "model", "assistantfinal", "### response:", "### assistant:"),
+    *("thought:", "**thought:", "**thought**:"),
 )
 _BEGINNINGS = frozenset(mark[:end] for mark in _OPENING_MARKS for end in range(len(mark) + 1))
 _FIRST = frozenset("<[#*Tacm\u25c1")  # characters of what stands before a reply
@@ -96,8 +79,6 @@ class Spoken:
     Attributes:
         anew: Whether all that was passed on has turned out to be reasoning; the reader sets it back.
     """
-
-    __slots__ = ("_before", "_opening", "_text", "_watching", "anew")
 
     def __init__(self, sent: Sent | None = None) -> None:
         """Start before the first piece.
@@ -172,8 +153,6 @@ _Block = tuple[re.Pattern[str], bool]
 class Opening:
     """Takes off what stands before a reply."""
 
-    __slots__ = ("_block", "_echo", "_from", "_given_up", "_space", "_text", "_took")
-
     def __init__(self, sent: Sent | None = None, *, took: bool = False) -> None:
         """Start before the first piece; `took` if something was taken off, so that no white space comes first."""
         self._echo = Echo(sent) if sent else None
@@ -195,7 +174,9 @@ class Opening:
             self._space += piece[: len(piece) - len(visible)]
             piece = visible
         self._text += piece
-        return self._rest() if self._begins(final=final) or final else None
+        if not (self._begins(final=final) or final):
+            return None
+        return self._text if self._took else self._space + self._text
 
     def _begins(self, *, final: bool) -> bool:
         """Take off what stands before the reply; return whether it has begun."""
@@ -204,9 +185,7 @@ class Opening:
                 if self._close(final=final):
                     continue
                 return False
-            if self._text[0] not in _FIRST:
-                return True
-            if self._given_up:
+            if self._given_up or self._text[0] not in _FIRST:
                 return True
             begun = [(found.end(), how) for opens, how in _BLOCKS if (found := opens.match(self._text))]
             if begun:
@@ -216,9 +195,6 @@ class Opening:
             else:
                 return final or not _may_open(self._text)
         return False
-
-    def _rest(self) -> str:
-        return self._text if self._took else self._space + self._text
 
     def _take(self, end: int) -> None:
         self._text, self._took, self._block = self._text[end:].lstrip(), True, None

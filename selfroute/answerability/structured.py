@@ -128,15 +128,7 @@ def _reports_in(value: Any, depth: int = 0) -> Iterator[Report]:
         for one in value:
             yield from _reports_in(one, depth + 1)
     elif isinstance(value, Mapping) and not KEYS.isdisjoint(value := _folded(value)):
-        answer = value.get("answer")
-        said = (
-            answer
-            if isinstance(answer, str)
-            else ""
-            if answer is None
-            else json.dumps(answer, ensure_ascii=False, default=str)
-        )
-        said = ", ".join(answer) if isinstance(answer, list) and all(isinstance(one, str) for one in answer) else said
+        said = _as_text(value.get("answer"))
         # Without the key, the answer speaks for itself.
         answerable = _truth(value["answerable"]) if "answerable" in value else bool(said.strip()) or None
         report = Report(answerable, said, *scores_of([value.get("prospect"), value.get("confidence")]))
@@ -149,6 +141,14 @@ def _reports_in(value: Any, depth: int = 0) -> Iterator[Report]:
 def _folded(value: Mapping[Any, Any]) -> Mapping[Any, Any]:
     """Return a report with its keys in lower case."""
     return {key.lower() if isinstance(key, str) else key: one for key, one in value.items()}
+
+
+def _as_text(answer: Any) -> str:
+    if answer is None or isinstance(answer, str):
+        return answer or ""
+    if isinstance(answer, list) and all(isinstance(one, str) for one in answer):
+        return ", ".join(answer)
+    return json.dumps(answer, ensure_ascii=False, default=str)
 
 
 def _truth(value: Any) -> bool | None:
@@ -226,8 +226,6 @@ class ReportReader:
 
     Any other text is passed on, as soon as it begins otherwise.
     """
-
-    __slots__ = ("_begun", "_over", "_refusal", "_text")
 
     def __init__(self, refusal: str) -> None:
         """Start before the first piece of a reply that was asked for numbers, and for `refusal` if it declines."""

@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from selfroute.answerability.ending import Ending, Verdict
-from selfroute.answerability.final import FinalGate
 from selfroute.answerability.gate import Gate
 from selfroute.answerability.graded import GradedGate
 from selfroute.answerability.last import LastGate
@@ -139,11 +138,11 @@ def gate_of(effect: Generate, plan: Plan, *, sent: Sent, ungraded: Ungraded) -> 
     """
     step, refusal = effect.step, plan.refusal
     own_words = plan.not_found is None  # else what is shown of a decline is known before any text
-    if step == "long_context":
-        return FinalGate(refusal, sent=sent) if own_words else Gate(refusal, last=True, sent=sent)
     bounds = plan.bounds
     gate: Gate | GradedGate
-    if bounds is None:
+    if step == "long_context":
+        gate = Gate(refusal, phrases=not own_words, last=True, sent=sent)
+    elif bounds is None:
         gate = Gate(refusal, sent=sent)
     else:
         doubt, stop, numbers = bounds.doubt_below, bounds.stop_below, 2
@@ -151,5 +150,5 @@ def gate_of(effect: Generate, plan: Plan, *, sent: Sent, ungraded: Ungraded) -> 
             doubt, stop, numbers = bounds.sections_below[: effect.rung + 1][-1], bounds.sections_stop, 1
         counted = None if plan.structured else ungraded
         gate = GradedGate(refusal, doubt_below=doubt, stop_below=stop, numbers=numbers, ungraded=counted, sent=sent)
-    last = step == "sections" and plan.max_documents == 0
+    last = step == "long_context" or (step == "sections" and plan.max_documents == 0)
     return LastGate(gate, refusal, sent=sent) if last and own_words else gate

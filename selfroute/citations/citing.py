@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, TypedDict
 
 from selfroute.citations.search import SentenceSearch
 from selfroute.documents.index import WORD_INDEXES, stems_of
@@ -49,13 +49,6 @@ class Citation(_Cited, total=False):
     page: Page
 
 
-class _CitedSpan(NamedTuple):
-    document: int
-    start: int
-    end: int
-    score: float
-
-
 def locate(question: str, answer: str, text: str, n: int = MAX_CITATIONS) -> list[Stretch]:
     """Find the sentences of a text that say what an answer says, best first.
 
@@ -77,8 +70,7 @@ def locate(question: str, answer: str, text: str, n: int = MAX_CITATIONS) -> lis
         >>> found["start"], found["text"]
         (15, 'Ms Okafor chaired the meeting.')
     """
-    places = _located(question, answer, [text], n)
-    return [Stretch(start=at.start, end=at.end, text=text[at.start : at.end], score=at.score) for at in places]
+    return [stretch for _, stretch in _located(question, answer, [text], n)]
 
 
 def cite(
@@ -100,20 +92,24 @@ def cite(
     """
     texts = [text for _, text in context]
     citations = []
-    for document, start, end, score in _located(question, answer, texts, n):
+    for document, stretch in _located(question, answer, texts, n):
         source, text = context[document]
-        one = Citation(document=document, source=source, start=start, end=end, text=text[start:end], score=score)
+        one: Citation = {"document": document, "source": source, **stretch}  # type: ignore[typeddict-item]
         if metadata:
             position = position_of(metadata[document], text)
-            one["start"], one["end"] = start + position.shift, end + position.shift
-            if (page := position.page_at(start)) is not None:
+            one["start"] += position.shift
+            one["end"] += position.shift
+            if (page := position.page_at(stretch["start"])) is not None:
                 one["page"] = page
         citations.append(one)
     return citations
 
 
-def _located(question: str, answer: str, texts: Sequence[str], n: int) -> Iterator[_CitedSpan]:
-    """Yield where the sentences stand that say what an answer says, best first; the same words only once."""
+def _located(question: str, answer: str, texts: Sequence[str], n: int) -> Iterator[tuple[int, Stretch]]:
+    """Yield the sentences that say what an answer says, best first, with the number of each one's text.
+
+    The same words come only once.
+    """
     search = SentenceSearch(question, answer, indexes := [WORD_INDEXES.of(text) for text in texts])
     said = set(stems_of(answer))
     shown: list[str] = []
@@ -131,4 +127,4 @@ def _located(question: str, answer: str, texts: Sequence[str], n: int) -> Iterat
         if not text.startswith("#") or said.intersection(stems_of(text)):  # else a heading only repeats the question
             shown.append(text)
             best = best or score
-            yield _CitedSpan(document, start, end, round(score, 3))
+            yield document, Stretch(start=start, end=end, text=text, score=round(score, 3))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from time import perf_counter
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 
+@dataclass(slots=True, eq=False, kw_only=True)
 class Tally:
     """The text and the token counts of one model call, as they arrive.
 
@@ -38,22 +40,16 @@ class Tally:
         refusal: The text of a refusal that the provider sends apart from the reply.
     """
 
-    __slots__ = (
-        *("calls_tool", "counts", "ended", "error", "left"),
-        *("reason", "refusal", "report", "text", "whole"),
-    )
-
-    def __init__(self, *, whole: bool) -> None:
-        self.text: list[str] = []
-        self.counts: StepUsage | None = None
-        self.whole = whole
-        self.left = False
-        self.ended = DONE
-        self.report: str | None = None
-        self.error: Exception | None = None
-        self.reason: str | None = None
-        self.calls_tool = False
-        self.refusal = ""
+    whole: bool
+    text: list[str] = field(default_factory=list)
+    counts: StepUsage | None = None
+    left: bool = False
+    ended: Ending = DONE
+    report: str | None = None
+    error: Exception | None = None
+    reason: str | None = None
+    calls_tool: bool = False
+    refusal: str = ""
 
     def add_piece(self, piece: Any, /) -> str:
         """Add a piece of a reply, and return its text; a piece is text, unless a framework has its own form."""

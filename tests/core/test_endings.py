@@ -14,7 +14,6 @@ from lanes import examples
 from scenarios import cut
 from selfroute.answerability import Gate, declines
 from selfroute.answerability.ending import DONE, Ending, reason_in, reason_of, refusal_in, was_refused
-from selfroute.answerability.final import FinalGate
 from selfroute.answerability.graded import GradedGate
 from selfroute.answerability.last import LastGate
 from selfroute.answerability.spoken import said_in
@@ -117,7 +116,12 @@ def test_errors_of_other_code_are_no_ending() -> None:
         assert reason_of(error) is None
 
 
-def judged(gate: Gate | FinalGate | LastGate, pieces: Any, kind: Any) -> tuple[str, Any]:
+def final_gate(refusal: str = "unanswerable") -> LastGate:
+    """Return the gate for a reply to whole documents."""
+    return LastGate(Gate(refusal, phrases=False), refusal)
+
+
+def judged(gate: Gate | LastGate, pieces: Any, kind: Any) -> tuple[str, Any]:
     shown = "".join([gate.feed(piece) for piece in pieces]) + gate.end(kind)
     return shown, None if gate.verdict is None else gate.verdict.signal
 
@@ -143,7 +147,7 @@ def test_gates_of_what_was_cut_off(name: str) -> None:
     text, kind, draft, final = CUT[name]
     for pieces in ([text], list(text), [text[:2], "", text[2:]]):
         assert judged(Gate(), pieces, kind) == draft
-        assert judged(FinalGate(), pieces, kind) == final
+        assert judged(final_gate(), pieces, kind) == final
 
 
 TEXTS = st.lists(
@@ -161,8 +165,8 @@ TEXTS = st.lists(
 @given(text=TEXTS, cuts=st.lists(st.integers(0, 60), max_size=8), kind=st.sampled_from(["complete", "cut", "refused"]))
 def test_last_gates_whatever_the_pieces(text: str, cuts: list[int], kind: str) -> None:
     """One that may be the last is judged as a draft and shown as the last."""
-    shown, of_the_last = judged(FinalGate(), [text], kind)
-    assert judged(FinalGate(), cut(text, cuts), kind) == (shown, of_the_last)
+    shown, of_the_last = judged(final_gate(), [text], kind)
+    assert judged(final_gate(), cut(text, cuts), kind) == (shown, of_the_last)
     assert shown in text
     if not declines(text) and kind == "complete":
         assert (shown, of_the_last) == (said_in(text), "answered")
@@ -183,7 +187,7 @@ def test_last_gate_shows_the_own_words_of_a_graded_reply() -> None:
 )
 def test_final_gate_takes_linear_time(before: str, unit: str) -> None:
     for cut_up in (lambda text: [text], lambda text: [text[at : at + 4] for at in range(0, len(text), 4)]):
-        judged(FinalGate(), [before + unit], "complete")
+        judged(final_gate(), [before + unit], "complete")
         short, long = (
             min(seconds_of(cut_up(before + unit * (size // len(unit)))) for _ in range(3)) for size in (10_000, 100_000)
         )
@@ -193,7 +197,7 @@ def test_final_gate_takes_linear_time(before: str, unit: str) -> None:
 def seconds_of(pieces: list[str]) -> float:
     """The time of this thread that a last reply takes."""
     begun = time.thread_time()
-    judged(FinalGate(), pieces, "complete")
+    judged(final_gate(), pieces, "complete")
     return time.thread_time() - begun
 
 
@@ -210,4 +214,4 @@ def seconds_of(pieces: list[str]) -> float:
 )
 def test_final_gate_shows_no_tags_after_the_refusal(reply: str, shown: str, refusal: str) -> None:
     for pieces in ([reply], list(reply), [reply[:20], reply[20:]]):
-        assert judged(FinalGate(refusal), pieces, "complete") == (shown, "sentinel")
+        assert judged(final_gate(refusal), pieces, "complete") == (shown, "sentinel")

@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 from selfroute.answerability import Gate, declines, declines_anywhere
-from selfroute.answerability.final import FinalGate
 from selfroute.answerability.graded import GradedGate
 from selfroute.answerability.last import LastGate
 from selfroute.answerability.structured import json_in
@@ -77,7 +76,7 @@ WAYS: dict[str, Callable[[str], object]] = {
     "whole": declines,
     "whole, a denial anywhere": declines_anywhere,
     "in pieces": in_pieces(Gate),
-    "in pieces, the last": in_pieces(FinalGate),
+    "in pieces, the last": in_pieces(lambda: LastGate(Gate(phrases=False))),
     "in pieces, graded": in_pieces(lambda: LastGate(GradedGate(doubt_below=50, numbers=1))),
     "structured": json_in,
     "sentences": sentence_spans,
