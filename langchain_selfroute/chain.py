@@ -241,7 +241,7 @@ class SelfRouteChain(
         """
         parts = self._parts()
         host = LangChainHost(parts, given, manager=manager, config=config, kwargs=kwargs, streaming=streaming)
-        return Call(host, record=entry_recorder(manager.handlers))
+        return Call(host, parts.plan, memory=parts.memory, record=entry_recorder(manager.handlers))
 
     @override
     def invoke(

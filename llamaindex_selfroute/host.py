@@ -236,5 +236,6 @@ class QueryCall(Call[NodeWithScore]):
 
     def __init__(self, asked: LlamaIndexHost) -> None:
         """Prepare to answer a query."""
-        super().__init__(asked, record=asked.record if has_listener(dispatcher) else None)
+        record = asked.record if has_listener(dispatcher) else None
+        super().__init__(asked, asked.plan, memory=asked.parts.memory, record=record)
         self.reading.passages = asked.nodes  # the metadata of a stream list them from the beginning

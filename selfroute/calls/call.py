@@ -12,11 +12,13 @@ from selfroute.calls.costs import Costs
 from selfroute.calls.decisions import LONG, Decisions
 from selfroute.calls.fitting import Fitting
 from selfroute.calls.host import Host, check_question
+from selfroute.calls.memory import Memory
 from selfroute.calls.model_calls import ModelCalls
+from selfroute.calls.plan import plan_of
 from selfroute.calls.reading import Reading
 from selfroute.calls.reply import Reply, gate_of
 from selfroute.calls.sending import Sending
-from selfroute.calls.settings import start_of
+from selfroute.calls.settings import Settings, start_of
 from selfroute.effects import (
     Answer,
     Compare,
@@ -65,20 +67,24 @@ class Call(Generic[Document]):
     def __init__(
         self,
         host: Host[Document],
+        settings: Settings,
         *,
+        memory: Memory,
         record: Callable[[Entry], None] | None = None,
     ) -> None:
         """Prepare to answer a question.
 
         Args:
             host: What the framework does for it.
+            settings: The options of the chain or engine, or their plan.
+            memory: What the chain or engine keeps between questions.
             record: Called with the entry when the account is closed; None if there is no ledger or handler.
         """
-        plan, memory = host.plan, host.parts.memory
+        plan = plan_of(settings)
         self.host, self.plan, self.refusal = host, plan, plan.refusal
         self.account = Account(record)
         self.reading = Reading(host, plan, self.account)
-        self.sending = Sending(host, self.reading)
+        self.sending = Sending(host, plan, self.reading)
         self.fitting = Fitting(host, plan, self.reading, self.sending, memory)
         self.costs = Costs(host, plan, self.fitting, memory, self.account)
         self._models = ModelCalls(host, plan, self.sending, self.costs)

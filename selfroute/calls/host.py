@@ -114,8 +114,6 @@ class Host(Protocol[Document]):
     What does I/O has an async twin. `Call` does everything else.
 
     Attributes:
-        parts: The models, prompts, documents and options that it works with.
-        plan: What the options mean for a question.
         question: The question.
         inputs: What else the call was given, for policies.
         caller: What the configuration says of who asks; None if it says nothing.
@@ -126,8 +124,6 @@ class Host(Protocol[Document]):
         most_late: How many pieces of a reply that is hung up on may have come already.
     """
 
-    parts: Parts[Any, Any]
-    plan: Plan
     question: str
     inputs: Mapping[str, Any] = {}
     caller: Hashable = None

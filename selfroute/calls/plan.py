@@ -186,6 +186,11 @@ class Plan(Settings):
         return PricedModel.parse("priced_as", name) if name else None
 
 
+def plan_of(settings: Settings) -> Plan:
+    """Return the plan for settings, or the plan that they are."""
+    return settings if isinstance(settings, Plan) else Plan(**vars(settings))
+
+
 def _each(bound: int | tuple[int, ...]) -> tuple[int, ...]:
     return bound if isinstance(bound, tuple) else (bound, bound)
 

@@ -13,6 +13,7 @@ from selfroute.documents.sent import Sent
 
 if TYPE_CHECKING:
     from selfroute.calls.host import Host, Prompt
+    from selfroute.calls.plan import Plan
     from selfroute.calls.reading import Reading
     from selfroute.documents.window import Count
     from selfroute.effects import Route
@@ -28,9 +29,9 @@ class Sending(Generic[Document]):
         sections: Chooses sections, and joins them in prompts.
     """
 
-    def __init__(self, host: Host[Document], reading: Reading[Document]) -> None:
+    def __init__(self, host: Host[Document], plan: Plan, reading: Reading[Document]) -> None:
         """Start with nothing sent."""
-        self._host, self._reading = host, reading
+        self._host, self._plan, self._reading = host, plan, reading
         self.context: Sequence[Document] = ()
         self.sections = SectionReader(host, reading)
         self._sent = Sent()
@@ -69,7 +70,7 @@ class Sending(Generic[Document]):
         latest = self._latest
         if latest is None or latest[0] != step or latest[1] is not context:
             prompt = self._host.prompt(step, self._as_sent(step, context))
-            if form := self._host.plan.form_of(step):
+            if form := self._plan.form_of(step):
                 prompt.schema = length_of(form)
             latest = self._latest = step, context, prompt
         return latest[2]

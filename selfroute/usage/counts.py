@@ -151,10 +151,10 @@ class Usage:
         return cls(**of_step)
 
     def __add__(self, other: Usage) -> Usage:
-        if not self:
-            return other
         if not other:
             return self
+        if not self:
+            return other
         left, right = self.long_context_only, other.long_context_only
         return Usage(
             _sum(self.rag, other.rag),

@@ -19,7 +19,7 @@ from both_parts import AWAITED, Pipeline, everywhere, is_langchain
 from langchain_selfroute import SelfRouteChain
 from llamaindex_selfroute import SelfRouteQueryEngine
 from loopback import LoopbackServer, Reply, Request
-from selfroute.calls import asking
+from selfroute.calls import model_calls
 from selfroute.calls.flights import Flights
 from word_vectors import LangChainWords, LlamaIndexWords
 
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.usefixtures("frozen")
 
 @pytest.fixture(autouse=True)
 def no_earlier_flights(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "FLIGHTS", Flights())
+    monkeypatch.setattr(model_calls, "FLIGHTS", Flights())
 
 
 @pytest.fixture

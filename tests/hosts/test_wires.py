@@ -98,7 +98,7 @@ def test_usage_not_asked_for_is_estimated(server: LoopbackServer, where: str, ca
         if where.startswith("langchain"):  # whose clients go from loop to loop
             told = asker.now()
     advice = "ChatOpenAI(stream_usage=True)" if where.startswith("langchain") else "include_usage"
-    logged = [one for one in caplog.records if one.levelname == "WARNING" and one.name.endswith("selfroute.models")]
+    logged = [one for one in caplog.records if one.levelname == "WARNING" and one.name.endswith(".models.clients")]
     assert [advice in one.message for one in logged] == [True] * 2 * asker.streams
     assert caplog.records == logged
     assert told.usage["estimated"] is asker.streams

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from selfroute.calls.caching import ProviderCache
 from selfroute.calls.host import Host, Prompt
 from selfroute.calls.model_calls import replied
+from selfroute.calls.plan import Plan
 from selfroute.effects import ReadDocuments, Route
 from selfroute.languages.tokens import count_tokens
 from selfroute.usage.account import Tally
@@ -76,7 +77,7 @@ class KeptHost:
 
     def ask(self, step: Route, prompt: Prompt, tally: KeptTally, cache: ProviderCache | None) -> str:
         """Return the kept reply to a prompt, or ask for one and keep it."""
-        plan = self._host.plan
+        plan: Plan = self._host.plan  # type: ignore[attr-defined] # the hosts of both frameworks have one
         priced_as = plan.declared_model(step, shared=self._host.one_model)
         model = self._host.name_of(step)
 

@@ -88,7 +88,8 @@ class ChainPipeline(Pipeline):
             with running.Running(chain.get_name(), given, config) as run:
                 parts, manager = chain._parts(), run.manager  # noqa: SLF001
                 host = LangChainHost(parts, given, manager=manager, config=config, kwargs=kwargs, streaming=False)
-                call = Call(wrap(host), record=runs.entry_recorder(manager.handlers))
+                record = runs.entry_recorder(manager.handlers)
+                call = Call(wrap(host), parts.plan, memory=parts.memory, record=record)
                 return run.end(run.perform(_answered, call), _recorded)
 
         answered = _within(self._bound, RunnableLambda(perform)).invoke(given)

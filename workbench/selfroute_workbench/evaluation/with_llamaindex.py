@@ -73,7 +73,7 @@ class EnginePipeline(Pipeline):
         query = QueryBundle(given)
         host = LlamaIndexHost(self._parts(synthesizer), query, nodes=self._engine.retrieve(query))
         host.streaming = False
-        call = Call[Any](wrap(host))
+        call = Call[Any](wrap(host), host.plan, memory=host.parts.memory)
         return run(call.flow(), call)
 
     @cached_property
