@@ -72,8 +72,11 @@ class Configured:
     """The framework's default prompts."""
 
     if TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any: ...
+        llm: Any
+        long_context_llm: Any
+        rag_prompt: Any
+        long_context_prompt: Any
+        _memory: Any
 
     @staticmethod
     def _check_numbers(name: str, prompt: Any) -> bool:
