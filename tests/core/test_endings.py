@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -179,6 +180,14 @@ def test_last_gate_shows_the_own_words_of_a_graded_reply() -> None:
         for pieces in ([reply], list(reply)):
             gate = LastGate(GradedGate(doubt_below=50, numbers=1))
             assert judged(gate, pieces, "complete") == ("It covers 2024.", "sentinel")
+
+
+@pytest.mark.parametrize("gate", [final_gate, lambda: LastGate(GradedGate(doubt_below=50, numbers=1))])
+@pytest.mark.parametrize("thought", ["unans", "Unanswerable."])
+def test_last_gate_forgets_what_was_reasoning(gate: Callable[[], LastGate], thought: str) -> None:
+    reply = f"{thought}\n</think>\n\nMs Okafor chaired it."
+    for pieces in ([reply], list(reply)):
+        assert judged(gate(), pieces, "complete") == ("Ms Okafor chaired it.", "answered")
 
 
 @pytest.mark.parametrize(

@@ -6,14 +6,16 @@ import json
 from typing import Any
 
 import pytest
+from langchain_core.callbacks import CallbackManagerForChainRun
 from llama_index.core.program.function_program import get_function_tool
 
+import langchain_parts
 import llamaindex_parts
 from both_parts import EVERYWHERE, LANGCHAIN, Outcome, outcome
 from langchain_selfroute.models.tally import MessageTally
 from scenarios import FOUND
 from selfroute.answerability.graded import GradedGate
-from selfroute.answerability.structured import Form, report_of, text_of
+from selfroute.answerability.structured import Form, length_of, report_of, text_of
 from selfroute.policies import Never
 from steering import BY_NAME, LARGER, LIN, RUNG, VOTE
 from structured_parts import Calling, Reporting
@@ -126,6 +128,16 @@ def test_report_schema() -> None:
         assert [*tool.metadata.get_parameters_dict()["properties"]] == [*form.fields]
     assert [*form.fields] == ["prospect", "confidence", "answerable", "answer"]
     assert (Form().name, Form(graded=True).name) == ("Report", "GradedReport")
+
+
+def test_report_schema_counts_in_the_prompt() -> None:
+    manager = CallbackManagerForChainRun.get_noop_manager()
+    for options, forms in ((BOUNDED, (Form(graded=True), Form())), ({}, (None, None))):
+        chain = langchain_parts.a_chain(llm=Reporting(draft=DECLINED, final=DECLINED), **options)
+        engine = llamaindex_parts.an_engine(llm=Calling(draft=DECLINED, final=DECLINED), **options)
+        for call in (chain._call("Who?", manager, None), engine._call("Who?")):
+            schemas = [call.sending.prompt(step, ()).schema for step in ("rag", "long_context")]
+            assert schemas == [length_of(form) if form else 0 for form in forms]
 
 
 REPORTS: dict[str, tuple[dict[str, Any], str, Any]] = {  # the report, its text, its signal and whether it stops
