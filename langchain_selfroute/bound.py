@@ -110,7 +110,7 @@ class ChainMethods:
         chain, config = self._within(config)
         with Running("check", question, config) as run:
             call = chain._call(question, run.manager, run.config)  # noqa: SLF001
-            return run.end(run.perform(checking.check, call), recorded_findings)
+            return run.end(run.perform(lambda: checking.check(call)), recorded_findings)
 
     async def acheck(
         self, question: str | Mapping[str, Any] = prompts.CHECK_QUESTION, config: RunnableConfig | None = None

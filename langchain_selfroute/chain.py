@@ -250,7 +250,7 @@ class SelfRouteChain(
         """Answer a question; `kwargs` are passed to the models of both steps."""
         with Running(self.get_name(), input, config) as run:
             call = self._call(input, run.manager, run.config, kwargs)
-            return cast("SelfRouteOutput", run.end(run.perform(whole, call)))
+            return cast("SelfRouteOutput", run.end(run.perform(lambda: whole(call))))
 
     @override
     async def ainvoke(

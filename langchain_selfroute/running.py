@@ -22,7 +22,6 @@ from selfroute.hangup import cancelled_once
 if TYPE_CHECKING:
     from selfroute.checking import Findings
 
-Given = TypeVar("Given")
 Result = TypeVar("Result")
 
 
@@ -97,10 +96,10 @@ class Running:
     def _child(self) -> RunnableConfig:
         return {**self.config, "callbacks": self.manager.get_child()}
 
-    def perform(self, function: Callable[[Given], Result], given: Given) -> Result:
+    def perform(self, function: Callable[[], Result]) -> Result:
         """Call a function in whose context LangChain finds this run as the parent."""
         with set_config_context(self._child) as context:
-            return context.run(function, given)
+            return context.run(function)
 
     async def aperform(self, awaited: Coroutine[Any, Any, Result]) -> Result:
         """The async twin of `perform`."""

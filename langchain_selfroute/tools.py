@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -45,8 +44,8 @@ def _tool(name: str, asked: Asked, queries: Queries, max_tokens: int) -> BaseToo
         try:
             chain, config = asked(config)
             with Running(name, question, config) as run:
-                look_up = partial(lookup(chain, question, run).look, name)
-                result = run.end(run.perform(look_up, given), _recorded)
+                looking = lookup(chain, question, run)
+                result = run.end(run.perform(lambda: looking.look(name, given)), _recorded)
         except _interrupts():
             raise
         except Exception as error:  # noqa: BLE001 - a part that the config chooses may fail
@@ -59,8 +58,8 @@ def _tool(name: str, asked: Asked, queries: Queries, max_tokens: int) -> BaseToo
         try:
             chain, config = asked(config)
             async with Running(name, question, config) as run:
-                looking = lookup(chain, question, run).alook(name, given)
-                result = await run.aend(await run.aperform(looking), _recorded)
+                looking = lookup(chain, question, run)
+                result = await run.aend(await run.aperform(looking.alook(name, given)), _recorded)
         except _interrupts():
             raise
         except Exception as error:  # noqa: BLE001

@@ -90,7 +90,7 @@ class ChainPipeline(Pipeline):
                 host = LangChainHost(parts, given, manager=manager, config=config, kwargs=kwargs, streaming=False)
                 record = runs.entry_recorder(manager.handlers)
                 call = Call(wrap(host), parts.plan, memory=parts.memory, record=record)
-                return run.end(run.perform(_answered, call), _recorded)
+                return run.end(run.perform(lambda: _answered(call)), _recorded)
 
         answered = _within(self._bound, RunnableLambda(perform)).invoke(given)
         return cast("Answer", answered[0])
