@@ -110,7 +110,7 @@ bench: $(VENV)/.test ## Count the bytecodes of a question, measure a service und
 notebooks: $(VENV)/.torch ## Run the notebooks and keep their outputs
 	for path in notebooks/*.ipynb; do $(BIN)/python -c "$$RUN_NOTEBOOK" $$path; done
 
-pictures: $(VENV)/.self ## Draw the pictures of README and home page anew
+pictures: $(VENV)/.self ## Draw the pictures of README and home page again
 	$(BIN)/python docs/pictures/draw.py
 
 docs: $(VENV)/.docs ## Build the documentation in site/

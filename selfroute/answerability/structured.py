@@ -85,7 +85,7 @@ def length_of(form: Form) -> int:
 
 
 class Report(NamedTuple):
-    """What a report says, in whatever way it is written.
+    """What a report says, however it is written.
 
     Attributes:
         answerable: Whether the question can be answered; None if the report does not say so, or not in a way that can

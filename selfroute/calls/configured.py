@@ -34,7 +34,7 @@ class DefaultPrompts(Generic[Template]):
         self._make, self._differs = make, differs
         self.first, self.last = make(RAG, None), make(LONG_CONTEXT, None)
 
-    def are_of(self, first: Template) -> bool:
+    def is_default(self, first: Template) -> bool:
         """Return whether the prompt of the first step is the default one."""
         return not self._differs(first, self.first)
 
@@ -52,10 +52,10 @@ class DefaultPrompts(Generic[Template]):
         text, graded = plan.instructions, plan.answerability == "graded"
         if text is not None:
             own_last = self._differs(last, self.last)
-            check_instructions(rag_prompt=not self.are_of(first), long_context_prompt=own_last)
+            check_instructions(rag_prompt=not self.is_default(first), long_context_prompt=own_last)
             last = self._make(LONG_CONTEXT, text)
         sections = first
-        if graded and self.are_of(first):
+        if graded and self.is_default(first):
             first, sections = self._make(GRADED, text), self._make(SECTIONS, text)
         elif text is not None and not graded:
             first = sections = self._make(RAG, text)
@@ -98,7 +98,7 @@ class Configured:
 
     @property
     def _has_default_rag_prompt(self) -> bool:
-        return self._defaults.are_of(self.rag_prompt)
+        return self._defaults.is_default(self.rag_prompt)
 
     def _asks_for_numbers(self) -> bool:
         return self._has_default_rag_prompt or self._check_numbers("rag_prompt", self.rag_prompt)
