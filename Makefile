@@ -97,8 +97,8 @@ pyright:
 imports:
 	$(BIN)/lint-imports
 
-paper: $(VENV)/.torch ## Run the study of the papers on the shipped documents, without a key
-	$(BIN)/python -m benchmarks.paper demo --k 5,1 --retriever all-MiniLM-L6-v2,bm25,window,tree,raptor
+paper: $(VENV)/.torch ## Run the study of the papers on the shipped document, without a key, and draw its figures
+	$(BIN)/python -m benchmarks.paper demo --k 5,1,10,20 --retriever all-MiniLM-L6-v2,bm25,tree --drop-closed-book --explain-declines --compare-based-only-on --figures paper
 
 bench: $(VENV)/.test ## Count the bytecodes of a question, measure a service under load and the stores, try loaders, splitters and providers
 	$(BIN)/python benchmarks/opcodes.py

@@ -3,8 +3,8 @@
     python -m benchmarks.paper [DATA...] [--data-folder DIR] [--model PROVIDER:NAME] [--k 5,1,10] [--retriever A,B] ...
 
 DATA are data sets by name (narrativeqa, ..., en.qa, passkey and its variants, demo) or JSONL files, by default demo.
-Without --model the extractive reader answers, which is not a language model: it shows that the study runs, not how well
-a model answers. Every reply is kept in --out: after an interruption, run the same command again to go on.
+Without --model, recorded replies of a language model answer and are judged, which are there for demo alone. Every other
+reply is kept in --out: after an interruption, run the same command again to go on.
 """
 
 from __future__ import annotations
@@ -13,19 +13,23 @@ import argparse
 import sys
 from collections.abc import Sequence
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 
 from selfroute.errors import ConfigurationError, InputError
-from selfroute_workbench.command import models
-from selfroute_workbench.command.options import Options
+from selfroute_workbench.command.models import load_model
 from selfroute_workbench.command.terminal import open_console, stage
 from selfroute_workbench.demo import corpus
+from selfroute_workbench.evaluation.judge import ModelJudge
 from selfroute_workbench.evaluation.replies import Replies
 from selfroute_workbench.evaluation.show import show_tables
+from selfroute_workbench.evaluation.with_langchain import asker_with
 
 from .datasets import DATASETS, DEMO, resolve
-from .retrieval import first_sentences, load_retriever
-from .study import PaperPipelines, ask, ask_based_only_on, ask_closed_book, ask_reasons, asker_of
+from .recorded import FOLDER as RECORDING
+from .recorded import RecordedStudy
+from .retrieval import load_retriever
+from .study import Experiment
 from .tables import tables
 
 
@@ -36,17 +40,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("data", nargs="*", default=[DEMO])
     parser.add_argument("--data-folder", type=Path, help="the folder with LongBench and InfiniteBench")
-    parser.add_argument("--model", help="provider:name; without it the extractive reader answers")
+    parser.add_argument("--model", help="provider:name; without it recorded replies answer the questions of demo")
     parser.add_argument("--base-url")
+    parser.add_argument("--judge", help="provider:name of a model that grades answers by meaning, beside the metrics")
     parser.add_argument("--priced-as")
-    parser.add_argument("--k", default="5", help="how many passages; several numbers give a curve")
+    parser.add_argument("--window", type=_positive, help="the model's window in tokens, if it does not say")
+    parser.add_argument("--cut", choices=("back", "middle"), default="back", help="where a longer document loses text")
+    parser.add_argument(
+        "--sequel-prompts", action="store_true", help="ask by the sequel's prompt, which invites no decline"
+    )
+    parser.add_argument("--k", type=_numbers, default=[5], help="how many passages; several numbers give a curve")
     parser.add_argument("--retriever", default="all-MiniLM-L6-v2", help="names, separated by commas")
-    parser.add_argument("--embeddings", default="all-MiniLM-L6-v2", help="what window and tree compare by")
-    parser.add_argument("--limit", type=int)
+    parser.add_argument("--embeddings", default="all-MiniLM-L6-v2", help="what window and raptor compare by")
+    parser.add_argument("--limit", type=_positive)
     parser.add_argument("--out", type=Path, default=Path("paper"))
+    parser.add_argument("--figures", type=Path, help="the folder to draw the papers' figures in")
     parser.add_argument("--max-cost", type=Decimal)
-    parser.add_argument("--concurrency", type=int, default=4)
-    parser.add_argument("--drop-closed-book", action="store_true", help="Table 5")
+    parser.add_argument("--concurrency", type=_positive, default=4)
+    parser.add_argument("--drop-closed-book", action="store_true", help="Table 5; the sequel's tables")
     parser.add_argument("--explain-declines", action="store_true", help="Figure 4")
     parser.add_argument("--compare-based-only-on", action="store_true", help="Table 4")
     options = parser.parse_args(arguments)
@@ -57,37 +68,58 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
 
 
+def _positive(text: str) -> int:
+    if not text.strip().isdecimal() or not int(text):
+        msg = f"{text!r} is not a number from 1"
+        raise argparse.ArgumentTypeError(msg)
+    return int(text)
+
+
+def _numbers(text: str) -> list[int]:
+    return list(dict.fromkeys(_positive(each) for each in text.split(",")))
+
+
 def _run(options: argparse.Namespace) -> int:
     out, err = open_console(sys.stdout), open_console(sys.stderr)
+    if not options.model and options.data != [DEMO]:
+        msg = f"recorded replies answer the questions of {DEMO} alone: name a model with --model provider:name"
+        raise ConfigurationError(msg)
     loaded = [resolve(name, options.data_folder) for name in options.data]
     questions = [question for some in loaded for question in corpus.spread(some, options.limit)]
-    answering = models.load_models(Options(model=options.model, base_url=options.base_url))
-    is_reader = answering is None
-    answering = answering or models.Models.extractive()
-    ks = [int(number) for number in options.k.split(",")]
-    folder = None if is_reader else options.out  # the reader costs nothing
-    with Replies(folder, max_cost=options.max_cost) as replies:
-        pipelines = PaperPipelines(answering.llm, replies, priced_as=options.priced_as)
-        asker = asker_of(answering.llm, replies, priced_as=options.priced_as)
+    llm = load_model(options.model, base_url=options.base_url) if options.model else RecordedStudy()
+    names = options.retriever.split(",")
+    steps = len(options.k) + len(names) + options.compare_based_only_on + options.drop_closed_book
+    with Replies(options.out if options.model else None, max_cost=options.max_cost) as replies:
+        judge = load_model(options.judge) if options.judge else None if options.model else llm
+        experiment = Experiment(
+            llm=llm,
+            replies=replies,
+            judge=ModelJudge(asker_with(judge, replies)) if judge else None,
+            priced_as=options.priced_as,
+            window=options.window,
+            cut=options.cut,
+            of_sequel=options.sequel_prompts,
+            concurrency=options.concurrency,
+        )
+        load = partial(load_retriever, embeddings=options.embeddings, replies=replies, summarize=experiment.answer)
+        with stage(err, "Loading the retrievers"):
+            retrievers = {name: load(name) for name in names}
+        with stage(err, "Asking", len(questions) * steps) as experiment.on_progress:
+            study = experiment.ask(questions, retrievers, options.k)
+            if options.compare_based_only_on:
+                experiment.ask_without(study)
+            if options.drop_closed_book:
+                experiment.ask_closed_book(study)
+            if options.explain_declines:
+                experiment.ask_reasons(study)
+        made = tables(study, [name for name in options.data if name in DATASETS])
+        show_tables(out, made)
+        if options.figures:
+            from .figures import draw  # noqa: PLC0415 - it needs matplotlib and scikit-learn
 
-        def summarize(prompt: str) -> str:
-            return first_sentences(prompt) if is_reader else asker.ask(prompt, "index")[0].text_of("index")
-
-        retrievers = {
-            name: load_retriever(name, embeddings=options.embeddings, replies=replies, summarize=summarize)
-            for name in options.retriever.split(",")
-        }
-        at_once = 1 if is_reader else options.concurrency
-        with stage(err, "Asking", len(questions) * (len(ks) + len(retrievers) - 1)) as advance:
-            study = ask(questions, pipelines, retrievers, ks, concurrency=at_once, on_progress=advance)
-        if options.compare_based_only_on:
-            ask_based_only_on(study, pipelines, concurrency=at_once)
-        if options.drop_closed_book:
-            ask_closed_book(study, asker)
-        if options.explain_declines:
-            ask_reasons(study, asker)
-        show_tables(out, tables(study, [name for name in options.data if name in DATASETS]))
-        err.print(replies.summary)
+            for path in draw(study, made, options.figures):
+                err.print(f"drawn: {path}")
+        err.print(replies.summary if options.model else f"Recorded replies: {RECORDING / 'README.md'} says how.")
     return 1 if study.stopped or study.failures else 0
 
 

@@ -40,49 +40,53 @@ class Dataset:
 
     Attributes:
         name: Its name here.
-        label: Its name in the paper's tables.
         benchmark: The benchmark that it is a part of.
         file: Its file in the benchmark.
         size: How many questions it has (Table 6).
         metric: The name of its metric: a key of `metrics.METRICS`.
-        prompt: The name of its prompt: a key of `prompts.PROMPTS`.
+        source: What its documents are, by the sequel's Table 2 where it has the data set.
     """
 
     name: str
-    label: str
     benchmark: Benchmark
     file: str
     size: int
     metric: str
-    prompt: str
+    source: str | None = None
+
+    @property
+    def hub_file(self) -> str:
+        """The file on the Hub that holds it."""
+        return _ARCHIVE if self.benchmark == "LongBench" else self.file
+
+    @property
+    def url(self) -> str:
+        """The address where a person can download that file."""
+        return f"https://huggingface.co/datasets/{_REPOSITORIES[self.benchmark]}/resolve/main/{self.hub_file}"
 
 
 DATASETS: Mapping[str, Dataset] = {
     dataset.name: dataset
     for dataset in (
-        Dataset("narrativeqa", "Narr", "LongBench", "narrativeqa.jsonl", 200, "f1", "narrativeqa"),
-        Dataset("qasper", "Qasp", "LongBench", "qasper.jsonl", 200, "f1", "qasper"),
-        Dataset("multifieldqa", "Mult", "LongBench", "multifieldqa_en.jsonl", 150, "f1", "multifieldqa"),
-        Dataset("hotpotqa", "Hotp", "LongBench", "hotpotqa.jsonl", 200, "f1", "hotpotqa"),
-        Dataset("2wikimultihopqa", "2Wiki", "LongBench", "2wikimqa.jsonl", 200, "f1", "2wikimultihopqa"),
-        Dataset("musique", "Musi", "LongBench", "musique.jsonl", 200, "f1", "musique"),
-        Dataset("qmsum", "Sum", "LongBench", "qmsum.jsonl", 200, "rouge_l", "qmsum"),
-        Dataset("en.qa", "En.QA", "InfiniteBench", "longbook_qa_eng.jsonl", 351, "en_qa_f1", "en.qa"),
-        Dataset("en.mc", "En.MC", "InfiniteBench", "longbook_choice_eng.jsonl", 229, "choice", "en.mc"),
-        Dataset("passkey", "PassKey", "InfiniteBench", "passkey.jsonl", 590, "passkey", "passkey"),
-        Dataset(SPECIAL_TOKEN, "PassKey-1", "InfiniteBench", "passkey.jsonl", 590, "passkey", "passkey"),
-        Dataset(LARGER, "PassKey-2", "InfiniteBench", "passkey.jsonl", 590, "first_or_second", "passkey"),
+        Dataset("narrativeqa", "LongBench", "narrativeqa.jsonl", 200, "f1", "books, films"),
+        Dataset("qasper", "LongBench", "qasper.jsonl", 200, "f1", "papers"),
+        Dataset("multifieldqa", "LongBench", "multifieldqa_en.jsonl", 150, "f1", "papers, reports"),
+        Dataset("hotpotqa", "LongBench", "hotpotqa.jsonl", 200, "f1", "Wikipedia"),
+        Dataset("2wikimultihopqa", "LongBench", "2wikimqa.jsonl", 200, "f1", "Wikipedia"),
+        Dataset("musique", "LongBench", "musique.jsonl", 200, "f1", "Wikipedia"),
+        Dataset("qmsum", "LongBench", "qmsum.jsonl", 200, "rouge_l", "meetings"),
+        Dataset("en.qa", "InfiniteBench", "longbook_qa_eng.jsonl", 351, "en_qa_f1", "novels"),
+        Dataset("en.mc", "InfiniteBench", "longbook_choice_eng.jsonl", 229, "choice", "novels"),
+        Dataset("passkey", "InfiniteBench", "passkey.jsonl", 590, "passkey"),
+        Dataset(SPECIAL_TOKEN, "InfiniteBench", "passkey.jsonl", 590, "passkey"),
+        Dataset(LARGER, "InfiniteBench", "passkey.jsonl", 590, "first_or_second"),
     )
 }
 """By name: the nine of Table 1 in its order, then PassKey and its two variants (Table 3)."""
 
 
 def resolve(argument: str, folder: Path | None = None) -> list[Question]:
-    """Load questions by name: a data set of the paper, `demo`, or the path of a JSONL file.
-
-    Args:
-        argument: The name or the path.
-        folder: As in `load`.
+    """Load questions by name: a data set of the paper, from `folder` as in `load`; `demo`; or the path of a JSONL file.
 
     Raises:
         ConfigurationError: There is no data set and no file of that name, or the data set cannot be downloaded.
@@ -99,10 +103,9 @@ def resolve(argument: str, folder: Path | None = None) -> list[Question]:
 
 
 def load(name: str, *, folder: Path | None = None) -> list[Question]:
-    """Load a data set of the paper.
+    """Load a data set of the paper; a warning says if a file has fewer or more questions than the paper's.
 
-    InfiniteBench's files have some 300 MB, so they are read line by line, and a book that several questions share is
-    held once. A warning says if a file has fewer or more questions than the paper's.
+    InfiniteBench's files have some 300 MB, so they are read line by line, and a shared book is held once.
 
     Args:
         name: A key of `DATASETS`.
@@ -153,9 +156,7 @@ def _question(record: Mapping[str, Any], dataset: Dataset) -> Question:
     if not answers or not all(isinstance(text, str) for text in texts):
         msg = "its input, context and answers must be texts"
         raise TypeError(msg)
-    if choices and answers[1:] not in {
-        (letter,) for letter in LETTERS
-    }:  # InfiniteBench's program takes such a pair as it is
+    if choices and answers[1:] not in [(letter,) for letter in LETTERS]:  # as InfiniteBench's program does
         answers = option_and_letter(answers, choices)
     return Question(
         dataset=dataset.name,
@@ -165,6 +166,7 @@ def _question(record: Mapping[str, Any], dataset: Dataset) -> Question:
         metric=dataset.metric,
         choices=choices,
         document=record["context"],
+        source=dataset.source,
     )
 
 
@@ -180,12 +182,12 @@ def _opened(dataset: Dataset, folder: Path | None) -> Iterator[tuple[Iterable[by
         with zipfile.ZipFile(path) as archive:
             member = next((name for name in archive.namelist() if name.rpartition("/")[2] == dataset.file), None)
             if member is None:
-                msg = f"{path} holds no {dataset.file}; is it {_url(dataset)}?"
+                msg = f"{path} holds no {dataset.file}; is it {dataset.url}?"
                 raise InputError(msg)
             with archive.open(member) as lines:
                 yield lines, f"{path}/{member}"
     except (zipfile.BadZipFile, EOFError, zlib.error) as error:
-        msg = f"{path} is a broken archive ({error}); download it again from {_url(dataset)}"
+        msg = f"{path} is a broken archive ({error}); download it again from {dataset.url}"
         raise InputError(msg) from error
 
 
@@ -194,13 +196,13 @@ def _found(dataset: Dataset, folder: Path) -> Path:
     paths = [place / name for place in (folder, folder / "data") for name in names]
     path = next((path for path in paths if path.is_file()), None)
     if path is None:
-        msg = f"{folder} holds no {' or '.join(names)} for {dataset.name}; put {_url(dataset)} there"
+        msg = f"{folder} holds no {' or '.join(names)} for {dataset.name}; put {dataset.url} there"
         raise ConfigurationError(msg)
     return path
 
 
 def _downloaded(dataset: Dataset) -> Path:
-    repository, file = _REPOSITORIES[dataset.benchmark], _hub_file(dataset)
+    repository, file = _REPOSITORIES[dataset.benchmark], dataset.hub_file
     try:
         return download(repository, file)
     except ImportError as error:
@@ -209,24 +211,15 @@ def _downloaded(dataset: Dataset) -> Path:
     except OSError as error:
         msg = (
             f"{file} of {repository}, which {dataset.name} is read from, could not be downloaded from the Hub "
-            f"({first_line(error).rstrip('.')}); put {_url(dataset)} into a folder and name it with --data-folder"
+            f"({first_line(error).rstrip('.')}); put {dataset.url} into a folder and name it with --data-folder"
         )
         raise ConfigurationError(msg) from error
 
 
-def _hub_file(dataset: Dataset) -> str:
-    return _ARCHIVE if dataset.benchmark == "LongBench" else dataset.file
-
-
-def _url(dataset: Dataset) -> str:
-    """Return the address where a person can download the file."""
-    return f"https://huggingface.co/datasets/{_REPOSITORIES[dataset.benchmark]}/resolve/main/{_hub_file(dataset)}"
-
-
 def _demo() -> list[Question]:
     """Load the questions that come with the package; "unanswerable" is right where the text does not say."""
-    documents = corpus.load_documents()
+    texts = corpus.load_documents()
     return [
-        Question(DEMO, question.id, question.question, question.answers, document=documents[question.document])
-        for question in corpus.load_questions()
+        Question(DEMO, one.id, one.question, one.answers, document=texts[one.document], kind=one.kind, source="minutes")
+        for one in corpus.load_questions()
     ]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from selfroute.error_text import one_line
 from selfroute.errors import ConfigurationError
@@ -17,8 +17,9 @@ from selfroute.usage.prices import PricedModel, cost_of
 from selfroute_workbench.evaluation.replies import Replies
 from selfroute_workbench.evaluation.reply import Reply
 
+from .found import Floats
+
 _BATCH = 64
-_Floats = NDArray[np.float32]
 
 
 class ProviderEncoder:
@@ -52,40 +53,30 @@ class ProviderEncoder:
             raise ConfigurationError(msg) from error
         replies.spending.check(lambda _: cost_of(self._model, StepUsage(1, 0)))
 
-    def encode_query(self, text: str, **_: Any) -> _Floats:
+    def encode_query(self, text: str, **_: Any) -> Floats:
         """Return the vector of a question, of length 1."""
-        found: _Floats = self._vectors([text], lambda: [self._embeddings.embed_query(text)], kind="question")[0]
+        found: Floats = self._vectors([text], lambda: [self._embeddings.embed_query(text)], kind="question")[0]
         return found
 
-    def encode_document(self, texts: Sequence[str], **_: Any) -> _Floats:
+    def encode_document(self, texts: Sequence[str], **_: Any) -> Floats:
         """Return the vectors of passages, each of length 1."""
         batches = [list(texts[start : start + _BATCH]) for start in range(0, len(texts), _BATCH)]
-        found = [
-            self._vectors(batch, lambda batch=batch: self._embeddings.embed_documents(batch), kind="passages")
-            for batch in batches
-        ]
-        return np.concatenate(found)
+        return np.concatenate(
+            [self._vectors(each, partial(self._embeddings.embed_documents, each)) for each in batches]
+        )
 
-    def _vectors(self, texts: list[str], embed: Any, *, kind: str) -> _Floats:
-        tokens = sum(map(count_tokens, texts))
-        counts = StepUsage(tokens, 0, estimated=True)
-        cost = cost_of(self._model, counts)
+    def _vectors(self, texts: list[str], embed: Callable[[], Any], *, kind: str = "passages") -> Floats:
+        tokens, model = sum(map(count_tokens, texts)), self._model
+        cost = cost_of(model, StepUsage(tokens, 0, estimated=True))
 
         def ask() -> Reply:
             vectors = np.asarray(embed(), dtype=np.float32)
-            return Reply(
-                f"{len(texts)} {b64encode(vectors.tobytes()).decode()}",
-                tokens,
-                0,
-                estimated=True,
-                model=self._model.name,
-                provider=self._model.provider,
-                cost=cost.as_text(),
-            )
+            text = f"{len(texts)} {b64encode(vectors.tobytes()).decode()}"
+            stated: Any = {"model": model.name, "provider": model.provider, "cost": cost.as_text()}
+            return Reply(text, tokens, 0, estimated=True, **stated)
 
         identity = {"embeddings": self._name, "kind": kind, "texts": texts}
-        reply = self._replies.get(identity, ask, step="embed", price=lambda _: cost)
-        rows, _, data = reply.text.partition(" ")
+        rows, _, data = self._replies.get(identity, ask, step="embed", price=lambda _: cost).text.partition(" ")
         vectors = np.frombuffer(b64decode(data), dtype=np.float32).reshape(int(rows), -1)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         return np.asarray(vectors / np.where(lengths > 0, lengths, 1), dtype=np.float32)

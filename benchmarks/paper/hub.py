@@ -23,11 +23,7 @@ def is_online(repository: str, kind: Literal["dataset", "model"]) -> bool:
 
 
 def download(repository: str, file: str) -> Path:
-    """Download a file of a data set; if that was done before, return the copy.
-
-    Raises:
-        OSError: There is no copy, and the Hub does not have the file or does not answer.
-    """
+    """Download a file of a data set, or return its copy; an OSError says that there is none, or no Hub."""
     from huggingface_hub import hf_hub_download  # noqa: PLC0415 - heavy
 
     online = is_online(repository, "dataset")

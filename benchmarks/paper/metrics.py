@@ -7,13 +7,15 @@ program of Li et al. (2025, arXiv 2501.01880), "Long Context vs. RAG for LLMs". 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 
 from rouge import Rouge  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
-from selfroute_workbench.evaluation.metrics import METRICS, f1, sets_of, words_of
+from selfroute_workbench.evaluation.metrics import METRICS, Metric, exact_loose, f1, sets_of, words_of
 
+_NOTHING = re.compile("(?!)")
 _NUMBER = re.compile(r"[0-9]+")
 _ORDINAL = re.compile(r"\b(?:first|second)\b", re.IGNORECASE)
 
@@ -23,9 +25,8 @@ def rouge_l(prediction: str, answers: Sequence[str]) -> float:
 
     It is computed by the package `rouge`, with its peculiarities: case and punctuation count, a sentence ends at any
     full stop, repeated words count once, and equal texts score a little less than 1. As in LongBench, the score is 0
-    where the package fails: if a text has nothing but full stops, and if two sentences are so long that its recursion
-    is too deep. With Python's usual limit that takes some 990 words without a full stop in both together, and a word
-    less for each level of the caller; a reply of 512 tokens, LongBench's limit for summaries, stays below.
+    where the package fails: if a text has nothing but full stops, and if two sentences have more words than its
+    recursion can take, some 990 together; a reply of 512 tokens, LongBench's limit for summaries, stays below.
     """
     rouge, scores = Rouge(metrics=["rouge-l"], stats=["f"]), [0.0]
     for answer in answers:
@@ -35,18 +36,12 @@ def rouge_l(prediction: str, answers: Sequence[str]) -> float:
 
 
 def squad_f1(prediction: str, answers: Sequence[str]) -> float:
-    """Return SQuAD 2.0's F1: for a question without answers, 1 if the prediction is empty.
-
-    Answers, and predictions, of nothing but articles and punctuation count as empty.
-    """
+    """Return SQuAD 2.0's F1: without answers, 1 if the prediction is empty, or has only articles and punctuation."""
     return f1(prediction, answers) if any(map(words_of, answers)) else float(not words_of(prediction))
 
 
 def squad_em(prediction: str, answers: Sequence[str]) -> float:
-    """Return SQuAD 2.0's exact match: 1 if some answer has the same words in the same order.
-
-    For a question without answers, 1 if the prediction is empty, as in `squad_f1`.
-    """
+    """Return SQuAD 2.0's exact match: 1 if some answer has the same words in order; without answers as `squad_f1`."""
     references = [words for answer in answers if (words := words_of(answer))]
     return float(words_of(prediction) in (references or [[]]))
 
@@ -64,14 +59,36 @@ def first_or_second(prediction: str, answers: Sequence[str]) -> float:
 
 
 def set_f1(prediction: str, answers: Sequence[str]) -> float:
-    """Return the F1 of Li et al. (2025), over sets of words, against the nearest answer.
+    """Return the F1 of the program of Li et al. (2025): as `text_f1`, without the words that `exact_loose` drops.
 
-    Words are dropped as in `exact_loose`. This is the formula of their paper; their program rounds it to two decimals,
-    so that answers tie that are not equally good.
+    Their program rounds it to two decimals, so that answers tie that are not equally good.
     """
-    pairs = sets_of(prediction, answers)
+    return _f1_of_sets(sets_of(prediction, answers))
+
+
+def text_f1(prediction: str, answers: Sequence[str]) -> float:
+    """Return the F1 of the text of Li et al. (2025, appendix B): over sets of words, against the nearest answer.
+
+    All words count, articles too; case and punctuation do not.
+    """
+    words, *others = (set(words_of(text, _NOTHING)) for text in (prediction, *answers))
+    return _f1_of_sets([(words, other) for other in others if words and other])
+
+
+def _f1_of_sets(pairs: Sequence[tuple[set[str], set[str]]]) -> float:
     return max((2 * len(words & other) / (len(words) + len(other)) for words, other in pairs), default=0.0)
 
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """By what answers are compared in the sequel: whether one is correct, and which of two wrong ones is better."""
+
+    exact: Metric
+    f1: Metric
+
+
+SEQUEL: Mapping[str, Measures] = {"text": Measures(squad_em, text_f1), "program": Measures(exact_loose, set_f1)}
+"""The measures of the sequel: of its text, which speaks of strict exact match (section 3.3), and of its program."""
 
 METRICS.update(
     rouge_l=rouge_l,
@@ -81,4 +98,5 @@ METRICS.update(
     squad_f1=squad_f1,
     squad_em=squad_em,
     set_f1=set_f1,
+    text_f1=text_f1,
 )

@@ -1,20 +1,19 @@
 """The prompts of the paper's data sets (Table 9) and of its other experiments.
 
-They are templates of `str.format` with `{context}` (the passages or the document), `{input}` (the question),
-`{refusal}` (the word by which the model declines; "unanswerable" in the paper) and, for multiple choice, `{choices}`.
-They are filled once, so braces in the values are only text. The paper prints each prompt as one paragraph; the line
-breaks are those of the prompts of LongBench and InfiniteBench that it modified.
+Templates of `str.format` with `{context}` (the passages or the document), `{input}` (the question), `{refusal}` (the
+word by which the model declines; "unanswerable" in the paper) and, for multiple choice, `{choices}`. The paper prints
+each prompt as one paragraph; the line breaks are those of LongBench's and InfiniteBench's prompts, which it modified.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
-from selfroute.errors import ConfigurationError
+from selfroute.answerability.structured import json_in
 from selfroute_workbench.evaluation.questions import Question
 
-_DECLINE_START = "If the question cannot be answered"
-_DECLINE = f'{_DECLINE_START} based on the information in the article, write "{{refusal}}".'
+_DECLINE = 'If the question cannot be answered based on the information in the article, write "{refusal}".'
 
 _NARRATIVEQA = f"""\
 You are given a story, which can be either a novel or a movie script, and a question. Answer the question as concisely \
@@ -136,8 +135,6 @@ Answer:"""
 """Asks without any context (section 5.5, Table 5). The paper does not print its prompt. There is no `{choices}`: the
 options of a multiple-choice question go into `{input}`."""
 
-_BASED_ONLY_ON = "Answer based only on the provided passage."
-
 REASONS = """\
 You are given some text chunks from an article, and a question. The text chunks are retrieved by an external \
 retriever. Now:
@@ -205,31 +202,52 @@ Answer:"""
 examples nor the keys of its JSON; these six were written for this package, and every name in them is invented."""
 
 
-def with_based_only_on(template: str) -> str:
-    """Add "Answer based only on the provided passage." to a template (section 5.5, Table 4).
+LETTERS = {"A": "multi-step", "B": "general", "C": "long and complex", "D": "implicit", "E": "other"}
+ANSWERED = "answerable"
+UNREADABLE = "?"
+_LETTER = re.compile(r"\b([A-E])(?=[.:)\s]|$)")
 
-    The paper prints neither the sentence nor its place; here it comes before the last sentence on declining.
+SEQUEL = """\
+From the context: {context}, answer the questions briefly with no explanation.{letters}
 
-    Args:
-        template: One of `PROMPTS`.
+{input}
+{choices}"""
+"""The prompt of the sequel (Li et al., 2025, section 4), which does not say where the question stands. It does not ask
+for declines, so that Self-Route answers nearly all questions from passages."""
 
-    Raises:
-        ConfigurationError: It has no such sentence.
+_LETTERS = (
+    " Answer the question with the letters of the correct options (e.g. A, BC, C, ACD, etc.) without including text."
+)
+_BOUND = re.compile(
+    " based on the (?:story|above (?:article|text|meeting transcript)|given passages|information in the article)"
+)
+
+
+def without_based_on(template: str) -> str:
+    """Take "based on the article" and the like out of a prompt: the paper's Table 4, "without".
+
+    Its Table 1 is Table 4's "with", so Table 9 as printed is "with". The paper speaks of "based only on the provided
+    passage" (sections 3.2 and 5.5), which stands in no prompt that it prints.
     """
-    before, found, after = template.rpartition(_DECLINE_START)
-    if not found:
-        msg = f"the template must say {_DECLINE_START!r} for the sentence on the provided passage to stand before it"
-        raise ConfigurationError(msg)
-    return f"{before}{_BASED_ONLY_ON} {found}{after}"
+    return _BOUND.sub("", template)
 
 
-def prompt_of(question: Question) -> str:
-    """Return the prompt of a question's data set; for other data, that of the most alike."""
+def prompt_of(question: Question, *, of_sequel: bool = False) -> str:
+    """Return the prompt of a question's data set, or the sequel's; for other data, that of the most alike."""
+    if of_sequel:
+        return SEQUEL.replace("{letters}", _LETTERS if question.choices else "")
     by_metric = {"choice": "en.mc", "rouge_l": "qmsum"}.get(question.metric, "multifieldqa")
-    return PROMPTS[
-        "passkey"
-        if question.dataset.startswith("passkey")
-        else question.dataset
-        if question.dataset in PROMPTS
-        else by_metric
-    ]
+    name = "passkey" if question.dataset.startswith("passkey") else question.dataset
+    return PROMPTS[name if name in PROMPTS else by_metric]
+
+
+def letter_in(reply: str) -> str:
+    """Read which reason a model chose by `REASONS`, in JSON or plain: A to E, `ANSWERED`, or `UNREADABLE`."""
+    report = json_in(reply)
+    if not isinstance(report, dict):
+        found = _LETTER.findall(reply)
+        return found[0] if len(set(found)) == 1 else UNREADABLE
+    letter = str(report.get("reason") or "").strip()[:1].upper()
+    if letter in LETTERS:
+        return letter
+    return ANSWERED if report.get("answerable") is True else UNREADABLE

@@ -1,31 +1,33 @@
 """RAPTOR (Sarthi et al., 2024): a tree of summaries over clusters of chunks, searched in one layer.
 
-Chunks are clustered by their vectors, each cluster is summarized, and the summaries are clustered again, until they are
-too few. Clusters are soft: UMAP reduces the vectors, once for all of them and once within each cluster of those, the
-Bayesian information criterion chooses how many Gaussians a mixture has, and a text belongs to each one that has more
-than a tenth of its probability. A question is compared with all chunks and summaries alike, the "collapsed tree".
+The sequel uses it (Li et al., 2025, section 3.2). Chunks are clustered by their vectors, each cluster is summarized,
+and the summaries are clustered again, until they are too few. Clusters are soft: UMAP reduces the vectors, once for all
+and once within each cluster of those, the Bayesian information criterion chooses how many Gaussians a mixture has, and
+a text belongs to each one that has more than a tenth of its probability. A question is compared with all chunks and
+summaries alike, the "collapsed tree".
 """
 
 from __future__ import annotations
 
-import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
+from llama_index.core.node_parser import SentenceSplitter
+from llama_index.core.utils import get_tokenizer
 from numpy.typing import NDArray
 from typing_extensions import override
 
-from selfroute.documents.cache import Recent
 from selfroute.errors import ConfigurationError
-from selfroute.languages.tokens import count_tokens
 
-from .found import Found, Retriever
+from .found import Dense, Floats, Found, embed
 
-# The numbers of the authors' program.
+# The numbers of the authors, who count tokens with cl100k_base, as LlamaIndex does by itself.
+_CHUNK, _FOUND = 100, 2_000  # tokens of a chunk at most, and of all that is found
 _DIMENSIONS = 10
 _NEIGHBOURS_WITHIN = 10
 _MOST_CLUSTERS = 50
@@ -33,20 +35,21 @@ _BELONGS = 0.1
 _MOST_TOKENS = 3_500  # of a cluster, which is split if it has more
 _LAYERS = 5
 _SEED = 224
-_DOCUMENTS = 32  # that stay in memory
 _PROMPT = "Write a summary of the following, including as many key details as possible:\n\n{context}"
-
-_Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
 class _Node:
     text: str
-    vector: _Floats
+    vector: Floats
+    tokens: int
 
 
-class RaptorRetriever(Retriever):
-    """Finds chunks and summaries of clusters of chunks, whichever are nearest to the question."""
+class RaptorRetriever(Dense):
+    """Finds chunks and summaries of clusters of chunks, whichever are nearest to the question.
+
+    It splits the document anew, at the ends of sentences. `k` is not used: it finds what fits 2,000 tokens together.
+    """
 
     def __init__(self, questions: Any, passages: Any, summarize: Callable[[str], str]) -> None:
         """Take what embeds questions, what embeds passages, and what answers a prompt for a summary.
@@ -54,28 +57,17 @@ class RaptorRetriever(Retriever):
         Raises:
             ConfigurationError: umap-learn or scikit-learn is not installed.
         """
+        super().__init__(questions, passages)
         if not (find_spec("umap") and find_spec("sklearn")):
             msg = "the retriever raptor needs umap-learn and scikit-learn: pip install umap-learn scikit-learn"
             raise ConfigurationError(msg)
-        self._questions, self._passages, self._summarize = questions, passages, summarize
-        self._trees: Recent[list[_Node]] = Recent(_DOCUMENTS)
-        self._lock = threading.Lock()
+        self._summarize = summarize
 
     @override
-    def search(self, chunks: Sequence[str], question: str, *, k: int, document_id: str) -> list[Found]:
-        if not chunks:
-            return []
-        with self._lock:  # an index is built by one at a time, so that nothing is paid twice
-            nodes = self._trees.get(document_id) or self._tree(chunks)
-            self._trees.put(document_id, nodes)
-            vector = _embed(self._questions.encode_query, question)
-        scores = np.stack([node.vector for node in nodes]) @ vector
-        best = np.argsort(-scores, kind="stable")[:k]
-        return [Found(int(place), nodes[place].text, float(scores[place])) for place in best]
-
-    def _tree(self, chunks: Sequence[str]) -> list[_Node]:
+    def _index(self, chunks: Sequence[str]) -> tuple[Sequence[str], Floats]:
         """Return all nodes: the chunks in their order, then the summaries, layer by layer."""
-        layer = self._nodes(list(chunks))
+        splitter = SentenceSplitter(chunk_size=_CHUNK, chunk_overlap=0)
+        layer = self._nodes(splitter.split_text(" ".join(chunks)))
         nodes = list(layer)
         for _ in range(_LAYERS):
             if len(layer) <= _DIMENSIONS + 1:
@@ -86,15 +78,17 @@ class RaptorRetriever(Retriever):
             texts = ("\n\n".join(node.text for node in cluster) for cluster in clusters)
             layer = self._nodes([self._summarize(_PROMPT.format(context=text)) for text in texts])
             nodes += layer
-        return nodes
+        return [node.text for node in nodes], np.stack([node.vector for node in nodes])
+
+    @override
+    def _found(self, index: tuple[Sequence[str], Floats], question: str, k: int) -> list[Found]:
+        found = super()._found(index, question, len(index[0]))
+        tokens = accumulate(len(get_tokenizer()(one.text)) for one in found)
+        return found[: max(1, sum(total <= _FOUND for total in tokens))]
 
     def _nodes(self, texts: list[str]) -> list[_Node]:
-        vectors = _embed(self._passages.encode_document, texts)
-        return [_Node(text, vector) for text, vector in zip(texts, vectors, strict=True)]
-
-
-def _embed(encode: Callable[..., Any], texts: str | list[str]) -> _Floats:
-    return np.asarray(encode(texts, normalize_embeddings=True, show_progress_bar=False), dtype=np.float32)
+        vectors, count = embed(self._passages.encode_document, texts), get_tokenizer()
+        return [_Node(text, vector, len(count(text))) for text, vector in zip(texts, vectors, strict=True)]
 
 
 def _clusters(nodes: Sequence[_Node]) -> Iterator[list[_Node]]:
@@ -102,21 +96,18 @@ def _clusters(nodes: Sequence[_Node]) -> Iterator[list[_Node]]:
     vectors = np.stack([node.vector for node in nodes])
     for members in soft_clusters(vectors):
         cluster = [nodes[place] for place in members]
-        is_too_long = sum(count_tokens(node.text) for node in cluster) > _MOST_TOKENS
+        is_too_long = sum(node.tokens for node in cluster) > _MOST_TOKENS
         if is_too_long and 1 < len(cluster) < len(nodes):
             yield from _clusters(cluster)
         else:
             yield cluster
 
 
-def soft_clusters(vectors: _Floats) -> list[list[int]]:
-    """Cluster vectors, first all of them and then within each cluster; one may be in several.
-
-    Args:
-        vectors: The vectors, of shape (texts, dimensions).
+def soft_clusters(vectors: Floats) -> list[list[int]]:
+    """Cluster vectors of shape (texts, dimensions), first all of them and then within each cluster.
 
     Returns:
-        The places of each cluster's vectors. Each vector is in one at least.
+        The places of each cluster's vectors. Each vector is in one at least, and may be in several.
     """
     if len(vectors) <= _DIMENSIONS + 1:
         return [list(range(len(vectors)))]
@@ -129,7 +120,7 @@ def soft_clusters(vectors: _Floats) -> list[list[int]]:
     return [list(members) for members in found]
 
 
-def _mixture(vectors: _Floats, *, neighbours: int) -> list[list[int]]:
+def _mixture(vectors: Floats, *, neighbours: int) -> list[list[int]]:
     """Reduce vectors, fit mixtures of Gaussians, and return the members of each of the best one's."""
     count = len(vectors)
     with warnings.catch_warnings():
@@ -158,11 +149,7 @@ def _mixture(vectors: _Floats, *, neighbours: int) -> list[list[int]]:
 
 
 def members_of(shares: NDArray[np.float64]) -> list[list[int]]:
-    """Return the texts that belong to each Gaussian; a text is in its likeliest at least.
-
-    Args:
-        shares: How likely each text is of each Gaussian, of shape (texts, Gaussians).
-    """
+    """Return the texts of each Gaussian, by shares of shape (texts, Gaussians); each is in its likeliest at least."""
     belongs = shares > _BELONGS
     belongs[np.arange(len(shares)), shares.argmax(axis=1)] = True
     return [found for column in belongs.T if (found := [int(place) for place in np.flatnonzero(column)])]

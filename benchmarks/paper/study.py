@@ -1,8 +1,9 @@
 """Ask the papers' questions as the papers do, on looks.
 
 Each question is asked about its own document (Li et al., 2024, section 3.2): chunks of 300 words, the k nearest as
-passages with their numbers in front, the prompt of its data set (Table 9). A document that is longer than the model's
-window is shortened by the chain.
+passages with their numbers in front, the prompt of its data set (Table 9). The long context is the document alone. One
+that is longer than the model's window loses its end, as in the sequel (Li et al., 2025, section 3.1), or its middle, as
+in LongBench's program; the paper does not say.
 """
 
 from __future__ import annotations
@@ -10,41 +11,40 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 from langchain_core.documents import Document
 from langchain_core.prompts import ChatPromptTemplate, PromptTemplate
 from langchain_core.runnables import Runnable, RunnableLambda
 
 from langchain_selfroute import SelfRouteChain
+from langchain_selfroute.models.clients import window_of
 from selfroute.answerability.gate import declines
+from selfroute.documents.window import room_in
+from selfroute.languages.tokens import count_tokens
 from selfroute.usage.prices import PricedModel
 from selfroute_workbench.evaluation import runs
 from selfroute_workbench.evaluation.asker import Asker
-from selfroute_workbench.evaluation.looks import Failure, Key, Look, Result, Strategy
-from selfroute_workbench.evaluation.metrics import exact_loose
+from selfroute_workbench.evaluation.judge import ModelJudge
+from selfroute_workbench.evaluation.looks import Failure, Key, Look, Measure, Result, Strategy
 from selfroute_workbench.evaluation.questions import Question, choice_lines
 from selfroute_workbench.evaluation.replies import Replies
 from selfroute_workbench.evaluation.with_langchain import ChainPipeline, asker_with
 
-from .chunks import chunks
-from .found import Found, Retriever, mark_of
-from .prompts import CLOSED_BOOK, REASONS, prompt_of, with_based_only_on
-from .reasons import letter_in
+from .found import Found, Retriever, chunks
+from .prompts import CLOSED_BOOK, REASONS, letter_in, prompt_of, without_based_on
 
 STRATEGIES: tuple[Strategy, ...] = ("rag", "paper", "long_context")
+REFUSAL = "unanswerable"
+Cut = Literal["back", "middle"]
+_BEGINNING = 100  # characters
 _MARKED = PromptTemplate.from_template("{mark}{page_content}")
 _chunks = lru_cache(64)(chunks)
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """How questions are asked.
-
-    Attributes:
-        retriever: The retriever's name.
-        k: How many passages are retrieved.
-    """
+    """How drafts are asked for: the retriever's name, and how many passages are retrieved."""
 
     retriever: str
     k: int
@@ -59,96 +59,173 @@ class Study:
         results: The results of each strategy, by variant; those of the long context are in each.
         failures: The steps that could not be finished.
         stopped: Why it ended early; None if it did not.
-        closed_book: Whether each question is answered correctly without any text; empty if that was not asked.
-        based_only_on: The score of each question with "based only on the passage"; empty if that was not asked.
-        reasons: The letter of the reason why each declined draft was not enough; empty if that was not asked.
+        measure: Whether answers were judged by meaning, or have the scores of their data sets' metrics alone.
+        lost: How many tokens were cut off each document that did not fit the window.
+        where: Where they were cut off.
+        closed_book: What was answered without any text, empty for a decline, and its score; empty if not asked.
+        without: The looks of the long context without "based on the article"; empty if not asked.
+        reasons: The letter of the reason why each declined draft was not enough; empty if not asked.
     """
 
     questions: Sequence[Question]
     results: dict[Variant, list[Result]] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
     stopped: str | None = None
-    closed_book: dict[Key, bool] = field(default_factory=dict)
-    based_only_on: dict[Key, float] = field(default_factory=dict)
+    measure: Measure = "score"
+    lost: dict[Key, int] = field(default_factory=dict)
+    where: Cut = "back"
+    closed_book: dict[Key, tuple[str, float]] = field(default_factory=dict)
+    without: dict[Key, Look] = field(default_factory=dict)
     reasons: dict[Key, str] = field(default_factory=dict)
 
 
-class PaperPipelines:
-    """Makes the chain of each question, as the papers set it up."""
+@dataclass(kw_only=True)
+class Experiment:
+    """Asks a model as the papers do.
 
-    def __init__(self, llm: Runnable[Any, Any], replies: Replies, *, priced_as: str | None = None) -> None:
-        """Take a model, and what keeps its replies."""
-        self.llm, self.replies, self._priced_as = llm, replies, priced_as
+    Attributes:
+        llm: The model.
+        replies: Keeps its replies.
+        judge: Judges answers by meaning; None for the data sets' metrics alone.
+        priced_as: What the model is priced as, as `provider:name`.
+        window: The model's window in tokens; None for what the model says of itself.
+        cut: Where a document that is longer loses text.
+        of_sequel: Whether to ask by the sequel's prompt.
+        concurrency: How many questions are asked at a time.
+        on_progress: Called with 1 for each question that is done.
+    """
 
-    def of(self, question: Question, passages: Sequence[Found], *, change: Callable[[str], str] = str) -> ChainPipeline:
-        """Return the pipeline of a question.
+    llm: Runnable[Any, Any]
+    replies: Replies
+    judge: ModelJudge | None = None
+    priced_as: str | None = None
+    window: int | None = None
+    cut: Cut = "back"
+    of_sequel: bool = False
+    concurrency: int = 4
+    on_progress: Callable[[int], object] = lambda _: None
 
-        Args:
-            question: The question.
-            passages: Its passages.
-            change: Changes its prompt.
+    def ask(self, questions: Sequence[Question], retrievers: Mapping[str, Retriever], ks: Sequence[int]) -> Study:
+        """Ask questions, each about its document, by each retriever with the first k, and by the first with all.
+
+        The whole of each document is asked about once.
         """
-        prompt = ChatPromptTemplate([("human", change(prompt_of(question)))])
-        found = [Document(one.text, metadata={"mark": mark_of(one), "score": one.score}) for one in passages]
+        study, first = (
+            Study(questions, measure="judged" if self.judge else "score", where=self.cut),
+            next(iter(retrievers)),
+        )
+        variants = [Variant(first, k) for k in ks] + [Variant(name, ks[0]) for name in retrievers if name != first]
+        whole: dict[Key, Look] = {}
+        for variant in variants:
+            retriever, k = retrievers[variant.retriever], variant.k
+            drafts = self._looks(study, "rag", lambda one: self._draft(one, retriever, k))  # noqa: B023 - used at once
+            whole = whole or self._looks(study, "long_context", lambda one: self._whole(one, study))
+            study.results[variant] = [
+                result for one in questions for result in _results(drafts.get(one.key), whole.get(one.key))
+            ]
+            if study.stopped:
+                break
+        return study
+
+    def ask_without(self, study: Study) -> None:
+        """Ask the documents again without "based on the article" (Table 4)."""
+        study.without = self._looks(study, "long_context", lambda one: self._whole(one, study, change=without_based_on))
+
+    def ask_closed_book(self, study: Study) -> None:
+        """Ask each question without any text (Table 5; the sequel's section 2.1)."""
+        for question in study.questions:
+            asked = "\n".join(filter(None, (question.question, choice_lines(question.choices))))
+            text = self._reply(study, question, CLOSED_BOOK.format(input=asked, refusal=REFUSAL), "closed_book")
+            if text is not None:
+                declined = bool(declines(text))
+                score = runs.score_of(question, text, declined=declined)
+                study.closed_book[question.key] = ("" if declined else text, score)
+            self.on_progress(1)
+
+    def ask_reasons(self, study: Study) -> None:
+        """Ask why declined drafts were not enough (Figure 4), with the first variant."""
+        by_key = {one.key: one for one in study.questions}
+        for result in next(iter(study.results.values()), []):
+            if result.strategy == "rag" and not result.answerable:
+                context = "\n\n".join(passage.text for passage in result.passages)
+                question = by_key[result.key]
+                prompt = REASONS.format(context=context, input=question.question)
+                if (text := self._reply(study, question, prompt, "reason")) is not None:
+                    study.reasons[result.key] = letter_in(text)
+
+    def _reply(self, study: Study, question: Question, prompt: str, step: str) -> str | None:
+        with runs.failing(question, "rag", study.failures):
+            return self._asker(step).ask(prompt, step)[0].text_of(step)
+        return None
+
+    def answer(self, prompt: str) -> str:
+        """Answer the prompt of an index, which has the model summarize or choose."""
+        return self._asker("index").ask(prompt, "index")[0].text_of("index")
+
+    def _asker(self, step: str) -> Asker:
+        priced_as = PricedModel.parse("--priced-as", self.priced_as) if self.priced_as else None
+        asker = asker_with(self.llm, self.replies, priced_as=priced_as)
+        asker.check(step)
+        return asker
+
+    def _looks(
+        self, study: Study, strategy: Strategy, pipeline_of: Callable[[Question], ChainPipeline]
+    ) -> dict[Key, Look]:
+        asked = runs.ask_looks(
+            pipeline_of,
+            study.questions,
+            (strategy,),
+            judge=self.judge,
+            given=_given_of,
+            concurrency=self.concurrency,
+            on_progress=self.on_progress,
+        )
+        study.failures += asked.failures
+        study.stopped = study.stopped or asked.stopped
+        return {look.key: look for look in asked.looks}
+
+    def _draft(self, question: Question, retriever: Retriever, k: int) -> ChainPipeline:
+        text = question.document or ""
+        found = retriever.search(_chunks(text), question.question, k=k, document_id=question.document_id)
+        return self._pipeline(prompt_of(question, of_sequel=self.of_sequel), text, found)
+
+    def _whole(self, question: Question, study: Study, *, change: Callable[[str], str] = str) -> ChainPipeline:
+        text, prompt = question.document or "", change(prompt_of(question, of_sequel=self.of_sequel))
+        window = self.window or window_of(self.llm)
+        if window:
+            around = count_tokens(prompt.format(context="", refusal=REFUSAL, **_given_of(question)))
+            kept = shortened(text, room_in(window, around=around), self.cut)
+            if kept != text:
+                study.lost[question.key] = count_tokens(text) - count_tokens(kept)
+                text = kept
+        return self._pipeline(prompt, text, [Found(0, text[:_BEGINNING], 1.0)])  # the chain reads what was found
+
+    def _pipeline(self, prompt: str, text: str, found: Sequence[Found]) -> ChainPipeline:
+        template = ChatPromptTemplate([("human", prompt)])
+        passages = [Document(one.text, metadata={"mark": one.mark, "score": one.score}) for one in found]
         chain = SelfRouteChain(
-            retriever=RunnableLambda(lambda _: found),
+            retriever=RunnableLambda(lambda _: passages),
             llm=self.llm,
-            documents=[Document(question.document or "", metadata={"mark": ""})],
-            rag_prompt=prompt,
-            long_context_prompt=prompt,
+            documents=[Document(text, metadata={"mark": ""})],
+            rag_prompt=template,
+            long_context_prompt=template,
             document_prompt=_MARKED,
-            priced_as=self._priced_as,
+            priced_as=self.priced_as,
+            max_context_tokens=self.window,
+            answerability="text",
         )
         return ChainPipeline(chain, self.replies)
 
 
-def ask(  # noqa: PLR0913 - what there is to choose
-    questions: Sequence[Question],
-    pipelines: PaperPipelines,
-    retrievers: Mapping[str, Retriever],
-    ks: Sequence[int],
-    *,
-    concurrency: int = 4,
-    on_progress: Callable[[int], object] = lambda _: None,
-) -> Study:
-    """Ask questions with each retriever and each number of passages, and read each document once.
-
-    Args:
-        questions: The questions, each with its document.
-        pipelines: Makes their chains.
-        retrievers: The retrievers by name; each is tried with the first k, and the first one with all.
-        ks: The numbers of passages.
-        concurrency: How many questions are asked at a time.
-        on_progress: Called with 1 for each question that is done, of each variant.
-    """
-    study, first = Study(questions), next(iter(retrievers))
-    variants = [Variant(first, k) for k in ks] + [Variant(name, ks[0]) for name in retrievers if name != first]
-    whole: dict[Key, Look] = {}
-    for number, variant in enumerate(variants):
-        retriever = retrievers[variant.retriever]
-
-        def pipeline_of(
-            question: Question, retriever: Retriever = retriever, variant: Variant = variant
-        ) -> ChainPipeline:
-            found = retriever.search(
-                _chunks(question.document or ""), question.question, k=variant.k, document_id=question.document_id
-            )
-            return pipelines.of(question, found)
-
-        steps: tuple[Strategy, ...] = ("rag", "long_context") if number == 0 else ("rag",)
-        asked = runs.ask_looks(
-            pipeline_of, questions, steps, given=given_of, concurrency=concurrency, on_progress=on_progress
-        )
-        whole |= {look.key: look for look in asked.looks if look.strategy == "long_context"}
-        drafts = {look.key: look for look in asked.looks if look.strategy == "rag"}
-        study.results[variant] = [
-            result for question in questions for result in _results(drafts.get(question.key), whole.get(question.key))
-        ]
-        study.failures += asked.failures
-        if asked.stopped:
-            study.stopped = asked.stopped
-            break
-    return study
+@lru_cache(64)
+def shortened(text: str, room: int, cut: Cut) -> str:
+    """Cut a text to a number of tokens: it loses its end, or its middle."""
+    length, kept = len(text), text
+    while (size := count_tokens(kept)) > room:
+        length = min(length * room // size, length - 1)
+        head = length if cut == "back" else length // 2
+        kept = text[:head] + text[len(text) - (length - head) :]
+    return kept
 
 
 def _results(draft: Look | None, whole: Look | None) -> Iterator[Result]:
@@ -161,59 +238,6 @@ def _results(draft: Look | None, whole: Look | None) -> Iterator[Result]:
         yield Result("long_context", (whole,))
 
 
-def given_of(question: Question) -> dict[str, str]:
+def _given_of(question: Question) -> dict[str, str]:
     """Return what a chain of the papers is given."""
     return {"input": question.question, "choices": choice_lines(question.choices)}
-
-
-def ask_based_only_on(study: Study, pipelines: PaperPipelines, *, concurrency: int = 4) -> None:
-    """Ask the documents again with "based only on the provided passage" (Table 4)."""
-    asked = runs.ask_looks(
-        lambda question: pipelines.of(question, (), change=with_based_only_on),
-        study.questions,
-        ("long_context",),
-        given=given_of,
-        concurrency=concurrency,
-    )
-    study.based_only_on = {look.key: look.score for look in asked.looks}
-    study.failures += asked.failures
-
-
-def ask_closed_book(study: Study, asker: Asker) -> None:
-    """Ask each question without any text (Table 5)."""
-    for question in study.questions:
-        asked = "\n".join(filter(None, (question.question, choice_lines(question.choices))))
-        reply, _ = asker.ask(CLOSED_BOOK.format(input=asked, refusal="unanswerable"), "closed_book")
-        declined = bool(declines(reply.text))
-        said = "" if declined else reply.text
-        score = runs.score_of(question, reply.text, declined=declined)
-        study.closed_book[question.key] = is_correct(question, said, score)
-
-
-def is_correct(question: Question, said: str, score: float) -> bool:
-    """Return whether an answer is correct, as the sequel counts.
-
-    Args:
-        question: The question.
-        said: The answer; empty for a decline, which is not knowledge even if the text has no answer.
-        score: Its score by the question's own metric, which decides for a choice.
-    """
-    return score == 1 if question.choices else bool(exact_loose(said, question.answers))
-
-
-def ask_reasons(study: Study, asker: Asker) -> None:
-    """Ask why declined drafts were not enough (Figure 4), with the first variant."""
-    results = next(iter(study.results.values()), [])
-    for result in results:
-        if result.strategy == "rag" and not result.answerable:
-            question = next(one for one in study.questions if one.key == result.key)
-            context = "\n\n".join(passage.text for passage in result.passages)
-            reply, _ = asker.ask(REASONS.format(context=context, input=question.question), "reason")
-            study.reasons[result.key] = letter_in(reply.text)
-
-
-def asker_of(llm: Runnable[Any, Any], replies: Replies, *, priced_as: str | None = None) -> Asker:
-    """Return what asks single prompts."""
-    asker = asker_with(llm, replies, priced_as=PricedModel.parse("--priced-as", priced_as) if priced_as else None)
-    asker.check("closed_book")
-    return asker

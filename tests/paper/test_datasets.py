@@ -32,6 +32,8 @@ BARE = {"question": "Who chaired?", "answers": ["Ms Okafor"]}
 SAID = st.text(min_size=1).filter(str.strip)
 OPTIONS = st.lists(SAID, min_size=2, max_size=4)
 
+PASSKEYS = ("passkey", passkey.SPECIAL_TOKEN, passkey.LARGER)
+
 partial = pytest.mark.filterwarnings("ignore:.* is not all of")
 
 
@@ -171,7 +173,8 @@ def test_question_of_no_dict(given: Any) -> None:
 
 def test_datasets_complete() -> None:
     assert {dataset.metric for dataset in DATASETS.values()} <= set(METRICS)
-    assert {dataset.prompt for dataset in DATASETS.values()} <= set(PROMPTS)
+    assert {name.partition("-")[0] for name in DATASETS} == set(PROMPTS)
+    assert {name for name, dataset in DATASETS.items() if not dataset.source} == {*PASSKEYS}
     assert {name: name for name in DATASETS} == {name: dataset.name for name, dataset in DATASETS.items()}
 
 
@@ -220,7 +223,8 @@ def test_passkey_larger_without_key() -> None:
 def test_load_longbench(tmp_path: Path, name: str, place: str) -> None:
     write(tmp_path / place / DATASETS[name].file, longbench("a1"), longbench("b2", answers=["x", "y"]))
     metric = "rouge_l" if name == "qmsum" else "f1"
-    first = Question(name, "a1", "Who chaired?", ("Ms Okafor",), metric, (), "Ms Okafor chaired.")
+    answers, text, source = ("Ms Okafor",), "Ms Okafor chaired.", DATASETS[name].source
+    first = Question(name, "a1", "Who chaired?", answers, metric, (), text, source=source)
     assert load(name, folder=tmp_path) == [first, replace(first, id="b2", answers=("x", "y"))]
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -14,8 +16,9 @@ import pytest
 
 from loopback import LoopbackServer, Request
 from paper import __main__ as study
-from paper.indexed import TreeRetriever, WindowRetriever
-from paper.retrieval import load_retriever
+from paper.found import Found
+from paper.retrieval import Windows, load_retriever
+from paper.tree import TreeRetriever
 from selfroute_workbench.evaluation.replies import Replies
 from selfroute_workbench.evaluation.spending import CostCapError
 
@@ -55,39 +58,66 @@ def parts(number: int) -> list[str]:
 
 def test_window_retriever() -> None:
     text = [" ".join(f"Gull number {each} sat on the rail." for each in range(30))]
-    best, *_ = WindowRetriever(Words(), Words()).search(text, "number 12", k=2, document_id="a")
+    best, *_ = Windows(Words(), Words()).search(text, "number 12", k=2, document_id="a")
     assert best.index == 12
     assert [each.strip() for each in best.text.split(".")][:-1] == [
         f"Gull number {each} sat on the rail" for each in range(9, 16)
     ]
 
 
-def test_tree_retriever() -> None:
-    asked: list[str] = []
+class Model:
+    """Summarizes always alike, and chooses as it is told."""
 
-    def summarize(prompt: str) -> str:
-        asked.append(prompt)
-        return " ".join(word for word in prompt.split() if word.isdigit())
+    def __init__(self, *choices: str) -> None:
+        self.choices, self.summarized, self.chosen = iter(choices), list[str](), list[str]()
 
-    retriever, texts = TreeRetriever(Words(), Words(), summarize), parts(25)
-    found = retriever.search(texts, "gull 17 pier 119", k=3, document_id="a")
-    assert [each.text for each in found] == [texts[each.index] for each in found]
-    assert len(found) == 3
-    assert len(asked) == 3  # ten chunks each
-    assert all(text in "".join(asked) for text in texts)
-    scores = [each.score for each in found]
-    assert scores == sorted(scores, reverse=True)
-    retriever.search(texts, "another question", k=2, document_id="a")
-    assert len(asked) == 3
+    def __call__(self, prompt: str) -> str:
+        if "SUMMARY" in prompt:
+            self.summarized.append(prompt)
+            return f"Summary {len(self.summarized)}."
+        self.chosen.append(prompt)
+        return next(self.choices)
 
 
-def test_tree_summaries_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tree_levels() -> None:
+    model, texts, question = Model("ANSWER: 2, as of 9", "I choose 1.", "4"), parts(120), "gull 17 pier 119"
+    tree = load_retriever("tree", embeddings="/no/such/folder", summarize=model)
+    assert tree.search(texts, question, k=3, document_id="a") == [Found(103, texts[103], 0)]
+    assert load_retriever("bm25").search(texts, question, k=1, document_id="a")[0].index == 17
+    assert len(model.summarized) == 12 + 2
+    assert all(text in "".join(model.summarized) for text in texts)
+    shown = [re.findall(r"^\(\d+\) (.+)", prompt, re.MULTILINE) for prompt in model.chosen]
+    assert shown == [["Summary 13.", "Summary 14."], ["Summary 11.", "Summary 12."], texts[100:110]]
+    assert all(question in prompt for prompt in model.chosen)
+
+
+@pytest.mark.parametrize("reply", ["None of them.", "ANSWER: 4"])
+def test_tree_no_choice(reply: str) -> None:
+    model, texts = Model("2", "10", reply), parts(25)
+    tree = TreeRetriever(model)
+    assert [each.index for each in tree.search(texts, "Where?", k=1, document_id="a")] == [19]
+    assert tree.search(texts, "Where?", k=1, document_id="a") == []
+    assert len(model.summarized) == 3, "they are asked for once"
+    assert tree.search([], "Where?", k=1, document_id="b") == []
+
+
+def test_tree_asks_at_once() -> None:
+    both = threading.Barrier(2, timeout=10)
+    tree = TreeRetriever(lambda _: str(1 + both.wait()))
+    with ThreadPoolExecutor() as pool:
+        found = pool.map(lambda question: tree.search(parts(3), question, k=1, document_id="a"), ("Where?", "When?"))
+        assert {each.index for some in found for each in some} == {0, 1}
+
+
+def test_tree_replies_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     rows = [{"question": "Where did gull 3 sit?", "answers": ["pier 21"], "document": long_document()}]
     Path("q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
     def answer(request: Request) -> str:
+        if "ANSWER: <number>" in request.prompt:
+            return "ANSWER: 1"
         return "A summary of gulls." if "SUMMARY" in request.prompt else "pier 21"
 
     with LoopbackServer(answer) as server:
@@ -97,7 +127,7 @@ def test_tree_summaries_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         asked = len(server.book)
         kept = [json.loads(line) for line in Path("paper/looks.jsonl").read_text().splitlines()]
         steps = [row["step"] for row in kept if "text" in row]
-        assert steps.count("index") == 3
+        assert steps.count("index") == 3 + 2
         assert study.main(command) == 0
         assert len(server.book) == asked
         assert study.main([*command, "--out", "capped", "--max-cost", "0.0001"]) == 1
@@ -116,7 +146,7 @@ def test_provider_embeddings_are_kept(provider: LoopbackServer, tmp_path: Path) 
         first = load_retriever(SMALL, replies=replies).search(texts, "gull 17 pier 119", k=2, document_id="a")
         spent = replies.spending.spent
     assert first[0].index == 17
-    assert [len(each) for each in provider.embedded] == [1, 64, 36]
+    assert [len(each) for each in provider.embedded] == [64, 36, 1]
     assert 0 < spent < Decimal("0.001")
     with Replies(tmp_path) as replies:
         again = load_retriever(SMALL, replies=replies).search(texts, "gull 17 pier 119", k=2, document_id="a")

@@ -91,6 +91,11 @@ CASES = [
     ("exact_loose", "harbour", ["about to"], 0.0),  # and here
     ("exact_loose", "", [""], 0.0),
     ("exact_loose", "harbour", [], 0.0),
+    ("text_f1", "cat leaps table quickly", ["the cat leaps over the table"], 2 * 0.75 * 0.6 / (0.75 + 0.6)),  # 0.67
+    ("text_f1", "Cat, leaps; table!", ["table cat leaps", "dog"], 1.0),
+    ("text_f1", "", ["harbour"], 0.0),
+    ("text_f1", "harbour", [], 0.0),
+    ("set_f1", "cat leaps table quickly", ["the cat leaps over the table"], 0.75),
     ("set_f1", "red red harbour", ["the harbour, red"], 1.0),
     ("set_f1", "boats to red harbour", ["harbour about and"], 2 * 1 / (3 + 1)),
     ("set_f1", "day or night", ["night and boat", "boat"], 2 * 1 / (2 + 2)),

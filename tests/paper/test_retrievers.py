@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paper.chunks import chunks
-from paper.found import Found, Retriever, mark_of
+from paper.found import Found, Retriever, chunks
 from paper.retrieval import load_retriever
 from selfroute.errors import ConfigurationError
 
@@ -75,14 +74,20 @@ def test_retriever_missing_weights(name: str, monkeypatch: pytest.MonkeyPatch, t
     assert "\n" not in str(caught.value)
 
 
-def test_mark_of() -> None:
-    assert mark_of(Found(0, "Once upon a time", 0.5)) == "[1] "
+@pytest.mark.parametrize("name", ["tree", "raptor"])
+def test_retriever_without_model(name: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"the retriever {name} needs a model .*--model$"):
+        load_retriever(name)
+
+
+def test_found_mark() -> None:
+    assert Found(0, "Once upon a time", 0.5).mark == "[1] "
 
 
 def test_retrieval_import_is_light() -> None:
     code = """
 import sys
-import paper.chunks, paper.retrieval
+import paper.retrieval
 print(sorted({"torch", "transformers", "sentence_transformers", "bm25s", "chromadb"} & set(sys.modules)))
 """
     where = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "benchmarks")}

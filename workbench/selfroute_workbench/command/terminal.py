@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
+from itertools import count, islice
 from typing import IO
 
 from rich.console import Console
@@ -14,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from selfroute_workbench.evaluation.table import printable
 
 PIPE_WIDTH = 110
+_MANY = 40  # steps
 
 
 def open_console(stream: IO[str]) -> Console:
@@ -32,10 +34,10 @@ def shortened(text: str, size: int) -> str:
 
 @contextmanager
 def stage(console: Console, title: str, total: int | None = None) -> Iterator[Callable[[int], object]]:
-    """Show the progress of something that takes a while: a bar in a terminal, one line elsewhere."""
+    """Show the progress of something that takes a while: a bar in a terminal, elsewhere a line, and one a quarter."""
     if not console.is_terminal:
         console.print(f"{title} ...")
-        yield lambda _done: None
+        yield _quarters(console, title, total or 0)
         return
     counter = [MofNCompleteColumn()] if total else []
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), *counter, TimeElapsedColumn())
@@ -43,3 +45,16 @@ def stage(console: Console, title: str, total: int | None = None) -> Iterator[Ca
         task = progress.add_task(title, total=total)
         yield lambda done: progress.advance(task, done)
         progress.update(task, total=total or 1, completed=total or 1)
+
+
+def _quarters(console: Console, title: str, total: int) -> Callable[[int], None]:
+    """Return what is told of each step, and prints a line after a quarter of many."""
+    quarter = total // 4 if total >= _MANY else total + 1
+    done = count()
+
+    def advance(steps: int) -> None:
+        for number in islice(done, steps):
+            if (number + 1) % quarter == 0 and number + 1 < total:
+                console.print(f"{title}, {number + 1:,} of {total:,} ...")
+
+    return advance

@@ -127,25 +127,25 @@ def _ask(  # noqa: PLR0913 - what there is to ask
 ) -> None:
     """Ask one question. All answers are judged together and paid once, so only if none is missing."""
     for strategy in strategies:
-        with _failing(question, strategy, asked):
+        with failing(question, strategy, asked.failures):
             found = look(pipeline_of(question), question.key, given(question), strategy)
             asked.looks += [
                 replace(each, score=score_of(question, each.answer, declined=each.declined)) for each in found
             ]
     if judge and not asked.failures:
-        with _failing(question, "judge", asked):
+        with failing(question, "judge", asked.failures):
             asked.looks = judge.grade(question, asked.looks)
 
 
 @contextmanager
-def _failing(question: Question, strategy: Strategy | Literal["judge"], asked: Asked) -> Iterator[None]:
+def failing(question: Question, strategy: Strategy | Literal["judge"], failures: list[Failure]) -> Iterator[None]:
     """List what a provider raises as a failure, not as a wrong answer; what ends the run passes through."""
     try:
         yield
     except (CostCapError, ConfigurationError):
         raise
     except Exception as error:  # noqa: BLE001 - whatever a provider raises
-        asked.failures.append(Failure(*question.key, strategy, one_line(error)))
+        failures.append(Failure(*question.key, strategy, one_line(error)))
 
 
 def _hopeless(parts: Sequence[Asked]) -> str | None:
