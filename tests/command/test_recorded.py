@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import pytest
@@ -128,8 +129,11 @@ def test_recorded_errors(asked: str, message: str) -> None:
 
 
 def test_shipped_vectors_of_another_text() -> None:
-    with pytest.raises(InputError, match=r"no vector of 'Who\?' came with selfroute.* in Python"):
+    with pytest.raises(InputError, match=r"no vector of 'Who\?' came with selfroute.* in Python") as raised:
         ShippedVectors().embed_query("Who?")
+    modules = re.findall(r"selfroute_workbench\.[\w.]+", str(raised.value))
+    assert len(modules) == 2
+    assert all(callable(resolve_name(f"{module}:load_embeddings")) for module in modules)
 
 
 def test_recorded_answers_have_grades() -> None:

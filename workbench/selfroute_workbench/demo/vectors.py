@@ -43,7 +43,8 @@ class ShippedVectors(Embeddings):
             msg = (
                 f"no vector of {text[:60]!r} came with selfroute: pass --embeddings all-MiniLM-L6-v2 in a command, and "
                 "in Python another embedding model in place of ShippedVectors(), such as load_embeddings() of "
-                "selfroute_workbench.demo.with_langchain"
+                "selfroute_workbench.demo.with_langchain, or for LlamaIndex that of "
+                "selfroute_workbench.demo.with_llamaindex"
             )
             raise InputError(msg)
         return [float(number) for number in vector]
