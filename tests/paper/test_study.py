@@ -309,6 +309,10 @@ def test_make_paper(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
             rag, route, whole = (rows[f"{name}{ending}", k] for name in ("RAG", "Self-Route", "long context"))
             assert rag < route <= whole + (0 if ending else 1), (k, ending)  # F1 moves with the wording
         assert rows["RAG token %", k] < rows["token %", k] < 100
+    told = (rows[f"{name}, judged", "5"] for name in ("RAG", "Self-Route", "long context"))
+    shares = (rows[name, "5"] for name in ("RAG token %", "token %"))
+    sentence = "RAG scores {:.1f}, Self-Route {:.1f} and the long context {:.1f}, for {:.1f} %, {:.1f} % and 100 %"
+    assert sentence.format(*told, *shares) in (Path(__file__).parents[2] / "docs" / "paper.md").read_text("utf-8")
     names = [f"figure-{number}.png" for number in range(1, 5)] + [
         f"sequel-figure-{number}.png" for number in range(3, 8)
     ]
