@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -51,11 +52,11 @@ class Noting(RecordedStudy):
 class Tree(Experiment):
     """Asks for what `tree` needs level by level: no prompt is noted that a missing reply is a part of."""
 
-    def answer(self, prompt: str) -> str:
+    def answer(self, retriever: str, prompt: str) -> str:
         """Answer the prompt of an index, if there is a reply."""
         if _HOLE in prompt:
             return _HOLE
-        text = super().answer(prompt)
+        text = super().answer(retriever, prompt)
         return _HOLE if hash_of(prompt) in self.llm.missing else text  # type: ignore[attr-defined]
 
 
@@ -74,7 +75,7 @@ def run(llm: Noting) -> tuple[list[Question], Iterator[Look]]:
     questions = resolve(DEMO)
     with Replies() as replies:
         experiment = Tree(llm=llm, replies=replies, concurrency=1)
-        retrievers = {name: load_retriever(name, summarize=experiment.answer) for name in RETRIEVERS}
+        retrievers = {name: load_retriever(name, summarize=partial(experiment.answer, name)) for name in RETRIEVERS}
         study = experiment.ask(questions, retrievers, KS)
         for more in (experiment.ask_without, experiment.ask_closed_book):
             more(study)

@@ -20,6 +20,7 @@ from selfroute.errors import ConfigurationError, InputError
 from selfroute_workbench.command.models import load_model
 from selfroute_workbench.command.terminal import open_console, stage
 from selfroute_workbench.demo import corpus
+from selfroute_workbench.demo.recorded import LABEL
 from selfroute_workbench.evaluation.judge import ModelJudge
 from selfroute_workbench.evaluation.replies import Replies
 from selfroute_workbench.evaluation.show import show_tables
@@ -50,12 +51,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--sequel-prompts", action="store_true", help="ask by the sequel's prompt, which invites no decline"
     )
     parser.add_argument("--k", type=_numbers, default=[5], help="how many passages; several numbers give a curve")
-    parser.add_argument("--retriever", default="all-MiniLM-L6-v2", help="names, separated by commas")
+    parser.add_argument("--retriever", default="all-MiniLM-L6-v2", help="see docs/paper.md; several with commas")
     parser.add_argument("--embeddings", default="all-MiniLM-L6-v2", help="what window and raptor compare by")
     parser.add_argument("--limit", type=_positive)
     parser.add_argument("--out", type=Path, default=Path("paper"))
     parser.add_argument("--figures", type=Path, help="the folder to draw the papers' figures in")
-    parser.add_argument("--max-cost", type=Decimal)
+    parser.add_argument("--max-cost", type=dollars)
     parser.add_argument("--concurrency", type=_positive, default=4)
     parser.add_argument("--drop-closed-book", action="store_true", help="Table 5; the sequel's tables")
     parser.add_argument("--explain-declines", action="store_true", help="Figure 4")
@@ -75,19 +76,30 @@ def _positive(text: str) -> int:
     return int(text)
 
 
+def dollars(text: str) -> Decimal:
+    """Read an amount."""
+    return Decimal(str(float(text)))
+
+
 def _numbers(text: str) -> list[int]:
     return list(dict.fromkeys(_positive(each) for each in text.split(",")))
 
 
 def _run(options: argparse.Namespace) -> int:
     out, err = open_console(sys.stdout), open_console(sys.stderr)
+    if options.sequel_prompts and options.compare_based_only_on:
+        msg = "--compare-based-only-on is about the paper's prompts: leave out --sequel-prompts"
+        raise ConfigurationError(msg)
+    if options.figures and options.figures.is_file():
+        msg = f"--figures {options.figures} is a file: name a folder"
+        raise ConfigurationError(msg)
     if not options.model and options.data != [DEMO]:
         msg = f"recorded replies answer the questions of {DEMO} alone: name a model with --model provider:name"
         raise ConfigurationError(msg)
     loaded = [resolve(name, options.data_folder) for name in options.data]
     questions = [question for some in loaded for question in corpus.spread(some, options.limit)]
     llm = load_model(options.model, base_url=options.base_url) if options.model else RecordedStudy()
-    names = options.retriever.split(",")
+    names = [name.strip() for name in options.retriever.split(",")]
     steps = len(options.k) + len(names) + options.compare_based_only_on + options.drop_closed_book
     with Replies(options.out if options.model else None, max_cost=options.max_cost) as replies:
         judge = load_model(options.judge) if options.judge else None if options.model else llm
@@ -101,24 +113,25 @@ def _run(options: argparse.Namespace) -> int:
             of_sequel=options.sequel_prompts,
             concurrency=options.concurrency,
         )
-        load = partial(load_retriever, embeddings=options.embeddings, replies=replies, summarize=experiment.answer)
+        load = partial(load_retriever, embeddings=options.embeddings, replies=replies)
         with stage(err, "Loading the retrievers"):
-            retrievers = {name: load(name) for name in names}
+            retrievers = {name: load(name, summarize=partial(experiment.answer, name)) for name in names}
         with stage(err, "Asking", len(questions) * steps) as experiment.on_progress:
             study = experiment.ask(questions, retrievers, options.k)
-            if options.compare_based_only_on:
-                experiment.ask_without(study)
-            if options.drop_closed_book:
-                experiment.ask_closed_book(study)
-            if options.explain_declines:
-                experiment.ask_reasons(study)
-        made = tables(study, [name for name in options.data if name in DATASETS])
+            for is_asked, ask in (
+                (options.compare_based_only_on, experiment.ask_without),
+                (options.drop_closed_book, experiment.ask_closed_book),
+                (options.explain_declines, experiment.ask_reasons),
+            ):
+                if is_asked and not study.stopped:
+                    ask(study)
+        made = tables(study, [name for name in options.data if name in DATASETS and not options.sequel_prompts])
         show_tables(out, made)
         if options.figures:
             from .figures import draw  # noqa: PLC0415 - it needs matplotlib and scikit-learn
 
-            for path in draw(study, made, options.figures):
-                err.print(f"drawn: {path}")
+            for path in draw(study, made, options.figures, options.model or LABEL):
+                err.print(f"written: {path}")
         err.print(replies.summary if options.model else f"Recorded replies: {RECORDING / 'README.md'} says how.")
     return 1 if study.stopped or study.failures else 0
 

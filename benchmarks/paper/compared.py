@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from selfroute_workbench.evaluation.looks import Key, Result
 from selfroute_workbench.evaluation.questions import Question
@@ -15,11 +15,11 @@ from .study import REFUSAL, Study
 
 WINS = ("LC correct", "RAG correct", "LC only", "RAG only", "LC better", "RAG better")
 _QUESTION_WORD = re.compile(r"\b(what|who|whom|whose|which|where|when|why|how)\b", re.IGNORECASE)
+_YES_OR_NO = re.compile(r"\W*(is|are|was|were|do|does|did|has|have|had|can|could|will|would|should)\b", re.IGNORECASE)
 _SAME = {"whom": "who", "whose": "who"}
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(NamedTuple):
     """What RAG and the long context answer to the same question."""
 
     question: Question
@@ -59,20 +59,21 @@ def pairs_of(study: Study, results: Sequence[Result]) -> list[Pair]:
 
 def kept_of(study: Study, results: Sequence[Result] | None = None) -> list[Pair]:
     """Return the pairs that the sequel compares, of the first variant: not those that are answered from memory."""
-    known = known_of(study, SEQUEL["text"])
+    kept = kept_keys(study, SEQUEL["text"])
     results = next(iter(study.results.values())) if results is None else results
-    return [pair for pair in pairs_of(study, results) if pair.question.key not in known]
+    return [pair for pair in pairs_of(study, results) if pair.question.key in kept]
 
 
-def known_of(study: Study, measures: Measures) -> set[Key]:
-    """Return the questions that were answered correctly without any text; a decline is no knowledge."""
+def kept_keys(study: Study, measures: Measures) -> set[Key]:
+    """Return the questions that are not answered correctly without any text; all, if that was not asked."""
     asked = {question.key: question for question in study.questions}
-    answered = ((key, answer, score) for key, (answer, score) in study.closed_book.items() if answer)
-    return {key for key, answer, score in answered if is_correct(asked[key], answer, score, measures)}
+    replies = ((key, answer, score) for key, (answer, score) in study.closed_book.items())
+    kept = {key for key, said, score in replies if not said or not is_correct(asked[key], said, score, measures)}
+    return kept if study.closed_book else set(asked)
 
 
 def question_word(question: str) -> str:
-    """Return the first question word in a question, wherever it stands; "other" without one."""
-    found = _QUESTION_WORD.search(question)
+    """Return the first question word in a question, wherever it stands; "other" without one, and for yes or no."""
+    found = None if _YES_OR_NO.match(question) else _QUESTION_WORD.search(question)
     word = found[0].lower() if found else "other"
     return _SAME.get(word, word)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import random
+import re
+import string
 import warnings
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,8 +22,6 @@ from selfroute_workbench.evaluation.questions import Question, load_questions, o
 from selfroute_workbench.kept import rows
 
 from . import metrics  # noqa: F401 - it adds those of the data sets
-from .hub import download
-from .passkey import LARGER, SPECIAL_TOKEN, larger, special_token
 
 Benchmark = Literal["LongBench", "InfiniteBench"]
 
@@ -31,7 +32,10 @@ _REPOSITORIES: Mapping[Benchmark, str] = {
     "InfiniteBench": "xinrongzhang2022/InfiniteBench",
 }
 _ARCHIVE = "data.zip"  # holds all files of LongBench
-_VARIANTS: Mapping[str, Callable[[Question], Question]] = {SPECIAL_TOKEN: special_token, LARGER: larger}
+SPECIAL_TOKEN = "passkey-special-token"  # noqa: S105 - the name of a data set
+LARGER = "passkey-larger"
+
+_KEY = re.compile(r"The pass key is (?P<key>[0-9]+)\. Remember it\. (?P=key) is the pass key\.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +90,10 @@ DATASETS: Mapping[str, Dataset] = {
 
 
 def resolve(argument: str, folder: Path | None = None) -> list[Question]:
-    """Load questions by name: a data set of the paper, from `folder` as in `load`; `demo`; or the path of a JSONL file.
+    """Load questions by name: a data set of the paper, as `load` does; `demo`; or the path of a JSONL file.
 
     Raises:
-        ConfigurationError: There is no data set and no file of that name, or the data set cannot be downloaded.
-        InputError: A file is not as it should be.
+        ConfigurationError: There is no data set and no file of that name; else as for `load`.
     """
     if argument == DEMO:
         return _demo()
@@ -130,7 +133,7 @@ def load(name: str, *, folder: Path | None = None) -> list[Question]:
 
 def _questions(dataset: Dataset, records: Iterable[tuple[str, Mapping[str, Any]]]) -> Iterator[Question]:
     """Make questions from a benchmark's records; a text that several share is held once."""
-    vary = _VARIANTS.get(dataset.name)
+    vary = {SPECIAL_TOKEN: special_token, LARGER: larger}.get(dataset.name)
     texts: dict[str, str] = {}
     ids: set[str] = set()
     for where, record in records:
@@ -201,10 +204,19 @@ def _found(dataset: Dataset, folder: Path) -> Path:
     return path
 
 
+def _file_of(repository: str, file: str) -> Path:
+    from huggingface_hub import hf_hub_download  # noqa: PLC0415 - heavy
+
+    try:
+        return Path(hf_hub_download(repository, file, repo_type="dataset", local_files_only=True))
+    except OSError:  # not downloaded yet
+        return Path(hf_hub_download(repository, file, repo_type="dataset"))
+
+
 def _downloaded(dataset: Dataset) -> Path:
     repository, file = _REPOSITORIES[dataset.benchmark], dataset.hub_file
     try:
-        return download(repository, file)
+        return _file_of(repository, file)
     except ImportError as error:
         msg = "data sets from the Hub need huggingface_hub: pip install huggingface_hub, or name a --data-folder"
         raise ConfigurationError(msg) from error
@@ -223,3 +235,42 @@ def _demo() -> list[Question]:
         Question(DEMO, one.id, one.question, one.answers, document=texts[one.document], kind=one.kind, source="minutes")
         for one in corpus.load_questions()
     ]
+
+
+def special_token(question: Question) -> Question:
+    """Return the question in words that are not in the text (variant 1)."""
+    return replace(question, dataset=SPECIAL_TOKEN, question="What is the special token hidden inside the texts?")
+
+
+def larger(question: Question) -> Question:
+    """Hide a second key in another line of the text, and ask which one is larger (variant 2).
+
+    The paper gives no details. Here the second key has as many digits and the same sentences, on a new line that is not
+    next to the first one's. The question's id seeds the draw of key and line, so that they are the same in every run.
+
+    Raises:
+        InputError: Its document has no pass key.
+    """
+    hidden = _KEY.search(question.document or "")
+    if hidden is None:
+        msg = f"{question.dataset} {question.id}: the document has no 'The pass key is ...'; is it InfiniteBench's?"
+        raise InputError(msg)
+    draw = random.Random(question.id)  # noqa: S311 - not a secret, and the same in every run
+    first = second = hidden["key"]
+    while second == first:
+        second = "".join(draw.choices(string.digits, k=len(first)))
+    lines = hidden.string.split("\n")
+    line = hidden.string.count("\n", 0, hidden.start())
+    apart = [place for place in range(len(lines) + 1) if place not in (line, line + 1)]
+    place = draw.choice(apart or [line, line + 1])
+    lines.insert(place, f"The pass key is {second}. Remember it. {second} is the pass key.")
+    if place <= line:
+        first, second = second, first
+    return replace(
+        question,
+        dataset=LARGER,
+        question="Which passkey is larger? First or second?",
+        answers=("First" if first > second else "Second",),
+        metric="first_or_second",
+        document="\n".join(lines),
+    )

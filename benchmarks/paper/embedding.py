@@ -29,11 +29,7 @@ class ProviderEncoder:
     """
 
     def __init__(self, name: str, replies: Replies) -> None:
-        """Make the embeddings.
-
-        Args:
-            name: `provider:name`.
-            replies: Keeps the vectors, and counts what they cost.
+        """Make the embeddings of a `provider:name`; `replies` keeps the vectors, and counts what they cost.
 
         Raises:
             ConfigurationError: They cannot be made, or there is a cap on the cost and no price is known.

@@ -15,7 +15,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer  # type: ignore[impo
 
 from selfroute_workbench.evaluation.table import Table
 
-from .compared import Pair, kept_of
+from .compared import WINS, Pair, kept_of, pairs_of
 from .metrics import SEQUEL
 from .study import Study
 from .tables import JUDGED
@@ -26,14 +26,18 @@ _TOKENS = "tokens, % of the long context's"
 _WORDS = 15
 
 
-def draw(study: Study, tables: Sequence[Table], folder: Path) -> list[Path]:
-    """Draw each figure that a study has tables for, as PNG files in a folder, which is made if need be."""
+def draw(study: Study, tables: Sequence[Table], folder: Path, model: str) -> list[Path]:
+    """Draw each figure that a study has tables for, and write what the model of this name answered beside them."""
     folder.mkdir(parents=True, exist_ok=True)
-    by_name, paths = {table.name: table for table in tables}, list[Path]()
+    by_name, paths = {table.name: table for table in tables}, [folder / "answers.csv"]
+    _answers(study).to_csv(paths[0], index=False)
+    first, names = next(iter(study.results)), ", ".join(dict.fromkeys(one.dataset for one in study.questions))
+    run = f"{len(study.questions):,} questions of {names}; {model}; {first.retriever}, k={first.k}"
     for name, title, figure in _figures(study, by_name):
         figure.suptitle(title)
+        figure.supxlabel(run, fontsize=8)
         paths.append(folder / f"{name}.png")
-        figure.savefig(paths[-1], dpi=120)
+        figure.savefig(paths[-1], dpi=200)
     return paths
 
 
@@ -52,10 +56,21 @@ def _figures(study: Study, tables: Mapping[str, Table]) -> Iterator[tuple[str, s
     kinds = _frame(tables["kinds"])
     for number, (how, what) in enumerate(product(("only", "better"), (("source", "kind"), ("question",))), 3):
         if len(frame := kinds[kinds.by.isin(what)]):
-            title = f"LC {how} and RAG {how}, by {' and '.join(what)} (the sequel's Figure {number})"
+            title = f"LC {how} and RAG {how} by strict match, by {what[0]} (the sequel's Figure {number})"
             yield f"sequel-figure-{number}", title, _kinds(frame, how)
     if words := _words(kept_of(study)):
-        yield "sequel-figure-7", "Words of the questions that one alone answers (the sequel's Figure 7)", words
+        yield "sequel-figure-7", "Words of questions that one alone answers (the sequel's Figure 7)", words
+
+
+def _answers(study: Study) -> DataFrame:
+    """Return what RAG and the long context answered to each question."""
+    asked, said = ("dataset", "question", "kind", "answers"), ("answer", "score", "judged")
+    rows = (
+        [getattr(pair.question, name) for name in asked]
+        + [getattr(result, name) for result in (pair.rag, pair.whole) for name in said]
+        for pair in pairs_of(study, next(iter(study.results.values())))
+    )
+    return DataFrame(rows, columns=[*asked, *(f"{of} {name}" for of in ("RAG", "LC") for name in said)])
 
 
 def _axes(count: int = 1) -> tuple[Figure, Any]:
@@ -85,16 +100,18 @@ def _differences(table: Table) -> Figure:
     figure, axes = _axes()
     frame, colours = _frame(table), ScalarMappable(Normalize(0, 100), "viridis")
     axes.bar(frame.difference, frame["share %"], width=9, color=colours.to_rgba(frame["average score"].to_numpy()))
-    axes.set(xlim=(-107, 107), xlabel="score of RAG - score of the long context", ylabel="questions, %")
+    ending = JUDGED if JUDGED in table.title else ""
+    axes.set(xlim=(-107, 107), xlabel=f"score of RAG - score of the long context{ending}", ylabel="questions, %")
     figure.colorbar(colours, ax=axes, label="average score of both")
     return figure
 
 
 def _by_k(table: Table) -> Figure:
     figure, both = _axes(2)
-    frame = _frame(table).astype({"k": str}).set_index("k")
+    frame = _frame(table).astype({"k": str}).set_index("k").astype(float)
     frame["long context token %"] = 100.0
-    for axes, ending, label in zip(both, ("", " token %"), ("score", _TOKENS), strict=True):
+    score = f"score{JUDGED if JUDGED in table.title else ''}"
+    for axes, ending, label in zip(both, ("", " token %"), (score, _TOKENS), strict=True):
         for name, colour in _COLOURS.items():
             style = "--" if name == "long context" else "o-"
             frame[f"{name}{ending}"].plot(ax=axes, style=style, color=colour, label=name, ylim=(0, None))
@@ -106,7 +123,10 @@ def _by_k(table: Table) -> Figure:
 def _reasons(table: Table) -> Figure:
     figure, axes = _axes()
     _frame(table).plot.bar(x="", ax=axes, stacked=True, rot=0, xlabel="", ylabel="questions")
+    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
     axes.yaxis.get_major_locator().set_params(integer=True)
+    for bars in axes.containers:
+        axes.bar_label(bars, label_type="center", fmt=lambda count: f"{count:.0f}" if count else "")
     return figure
 
 
@@ -121,19 +141,15 @@ def _kinds(frame: DataFrame, how: str) -> Figure:
 
 
 def _words(pairs: Sequence[Pair]) -> Figure | None:
-    """Draw the words with the highest TF-IDF in the questions that one alone answers (the sequel's appendix C.2).
-
-    The questions of each side are one document.
-    """
-    sides = {
-        name: " ".join(pair.question.question for pair in pairs if name in pair.wins(SEQUEL["text"]))
-        for name in ("LC only", "RAG only")
-    }
+    """Draw the words with the highest TF-IDF in the questions that one alone answers, which are one document a side."""
+    sides = {name: [one.question.question for one in pairs if name in one.wins(SEQUEL["text"])] for name in WINS[2:4]}
+    texts = [" ".join(questions) for questions in sides.values()]
     vectorizer = TfidfVectorizer(stop_words="english")
-    if not any(map(vectorizer.build_analyzer(), sides.values())):
+    if not any(map(vectorizer.build_analyzer(), texts)):
         return None
-    weights = vectorizer.fit_transform(sides.values()).toarray().T
-    frame = DataFrame(weights, columns=list(sides), index=vectorizer.get_feature_names_out())
+    weights = vectorizer.fit_transform(texts).toarray().T
+    heads = [f"{name} ({len(asked)})" for name, asked in sides.items()]
+    frame = DataFrame(weights, columns=heads, index=vectorizer.get_feature_names_out())
     best = frame.sum(axis=1).sort_values(ascending=False, kind="stable").index[:_WORDS]
     figure, axes = _axes()
     frame.loc[best[::-1]].plot.barh(ax=axes, color=[LC, RAG], xlabel="TF-IDF", ylabel="")

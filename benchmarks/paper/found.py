@@ -25,11 +25,10 @@ Floats = NDArray[np.float32]
 
 
 def chunks(text: str, words: int = WORDS) -> list[str]:
-    """Split a text into chunks of a number of words that do not overlap (section 3.2 of the paper).
+    """Split a text into chunks of a number of words that do not overlap (section 3.2); the last one has the rest.
 
-    Words are separated by white space. Chinese and Japanese have none, so there each character is a word, as in
-    LongBench. Of a longer run, every 100 characters count as a word. The last chunk has the rest; each is exactly as in
-    the text, from its first word to its last.
+    Words are separated by white space; in Chinese and Japanese each character is one, as in LongBench, and of a longer
+    run every 100 characters. Each chunk is exactly as in the text, from its first word to its last.
     """
     found, pieces = _WORD.finditer(text), []
     while chunk := list(islice(found, words)):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from rouge import Rouge  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
@@ -25,8 +25,7 @@ def rouge_l(prediction: str, answers: Sequence[str]) -> float:
 
     It is computed by the package `rouge`, with its peculiarities: case and punctuation count, a sentence ends at any
     full stop, repeated words count once, and equal texts score a little less than 1. As in LongBench, the score is 0
-    where the package fails: if a text has nothing but full stops, and if two sentences have more words than its
-    recursion can take, some 990 together; a reply of 512 tokens, LongBench's limit for summaries, stays below.
+    where the package fails: nothing but full stops, or sentences of more than some 990 words together.
     """
     rouge, scores = Rouge(metrics=["rouge-l"], stats=["f"]), [0.0]
     for answer in answers:
@@ -59,18 +58,17 @@ def first_or_second(prediction: str, answers: Sequence[str]) -> float:
 
 
 def set_f1(prediction: str, answers: Sequence[str]) -> float:
-    """Return the F1 of the program of Li et al. (2025): as `text_f1`, without the words that `exact_loose` drops.
-
-    Their program rounds it to two decimals, so that answers tie that are not equally good.
-    """
+    """Return the F1 of the program of Li et al. (2025): as `text_f1`, less the words that `exact_loose` drops."""
     return _f1_of_sets(sets_of(prediction, answers))
 
 
-def text_f1(prediction: str, answers: Sequence[str]) -> float:
-    """Return the F1 of the text of Li et al. (2025, appendix B): over sets of words, against the nearest answer.
+def text_em(prediction: str, answers: Sequence[str]) -> float:
+    """Return strict exact match (Li et al., 2025, sections 2.1 and 3.3): as `squad_em`, if an answer has any words."""
+    return squad_em(prediction, answers) if any(map(words_of, answers)) else 0.0
 
-    All words count, articles too; case and punctuation do not.
-    """
+
+def text_f1(prediction: str, answers: Sequence[str]) -> float:
+    """Return the F1 of Li et al. (2025, appendix B): over sets of words, articles too, against the nearest answer."""
     words, *others = (set(words_of(text, _NOTHING)) for text in (prediction, *answers))
     return _f1_of_sets([(words, other) for other in others if words and other])
 
@@ -79,15 +77,14 @@ def _f1_of_sets(pairs: Sequence[tuple[set[str], set[str]]]) -> float:
     return max((2 * len(words & other) / (len(words) + len(other)) for words, other in pairs), default=0.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Measures:
+class Measures(NamedTuple):
     """By what answers are compared in the sequel: whether one is correct, and which of two wrong ones is better."""
 
     exact: Metric
     f1: Metric
 
 
-SEQUEL: Mapping[str, Measures] = {"text": Measures(squad_em, text_f1), "program": Measures(exact_loose, set_f1)}
+SEQUEL: Mapping[str, Measures] = {"text": Measures(text_em, text_f1), "program": Measures(exact_loose, set_f1)}
 """The measures of the sequel: of its text, which speaks of strict exact match (section 3.3), and of its program."""
 
 METRICS.update(
@@ -98,5 +95,6 @@ METRICS.update(
     squad_f1=squad_f1,
     squad_em=squad_em,
     set_f1=set_f1,
+    text_em=text_em,
     text_f1=text_f1,
 )

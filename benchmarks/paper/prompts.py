@@ -132,8 +132,7 @@ do not know the answer, write "{refusal}".
 
 Question: {input}
 Answer:"""
-"""Asks without any context (section 5.5, Table 5). The paper does not print its prompt. There is no `{choices}`: the
-options of a multiple-choice question go into `{input}`."""
+"""Asks without any context (section 5.5, Table 5); the paper prints no prompt. Choices go into `{input}`."""
 
 REASONS = """\
 You are given some text chunks from an article, and a question. The text chunks are retrieved by an external \

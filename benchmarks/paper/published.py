@@ -90,17 +90,7 @@ K = {
 # Section 4.1 and Figure 2: the share of questions with identical predictions, and with scores less than 10 apart.
 IDENTICAL, CLOSE = 63.0, 70.0
 
-# The sequel's Table 5, GPT-4o: how many per cent RAG answers with each retriever.
-RETRIEVERS = {
-    "bm25": 20.4,
-    "contriever": 20.1,
-    "openai:text-embedding-3-small": 21.6,
-    "tree": 30.1,
-    "window": 35.5,
-    "raptor": 38.5,
-}
-# The sequel's Table 2: of its data sets that are here, how many questions it has, and how many per cent are left
-# without those answered from memory. For the numbers of another data set, or of its Table 3, others were asked.
+# The sequel's Table 2: how many questions a data set has, and the share, in per cent, not answered from memory.
 OF_SEQUEL = {
     "2wikimultihopqa": (300, 51),
     "hotpotqa": (200, 47),

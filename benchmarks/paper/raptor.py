@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from llama_index.core.node_parser import SentenceSplitter
@@ -38,8 +37,7 @@ _SEED = 224
 _PROMPT = "Write a summary of the following, including as many key details as possible:\n\n{context}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Node:
+class _Node(NamedTuple):
     text: str
     vector: Floats
     tokens: int
@@ -104,11 +102,7 @@ def _clusters(nodes: Sequence[_Node]) -> Iterator[list[_Node]]:
 
 
 def soft_clusters(vectors: Floats) -> list[list[int]]:
-    """Cluster vectors of shape (texts, dimensions), first all of them and then within each cluster.
-
-    Returns:
-        The places of each cluster's vectors. Each vector is in one at least, and may be in several.
-    """
+    """Cluster vectors of shape (texts, dimensions), all and then within each cluster; return the places of each's."""
     if len(vectors) <= _DIMENSIONS + 1:
         return [list(range(len(vectors)))]
     found: dict[tuple[int, ...], None] = {}  # each once: neighbouring clusters may hold the same parts

@@ -29,21 +29,19 @@ class RecordedStudy(RecordedModel):
     """The recorded replies, to exactly the prompts that were asked; as a judge it repeats the recorded grades."""
 
     @cached_property
-    def _grades(self) -> Recording:
-        rows = rows_of(FOLDER / "grades.jsonl")
-        grades = {(row["question"], row["answer"]): float(row["grade"]) for row in rows}
-        return Recording({}, grades, {one.question: one.id for one in load_questions()})
-
-    @cached_property
-    def _replies(self) -> dict[str, str]:
-        return {row["prompt"]: row["reply"] for row in rows_of(FOLDER / "replies.jsonl")}
+    def _recorded(self) -> tuple[dict[str, str], Recording]:
+        replies, grades = (rows_of(FOLDER / f"{name}.jsonl") for name in ("replies", "grades"))
+        known = {(row["question"], row["answer"]): float(row["grade"]) for row in grades}
+        judge = Recording({}, known, {one.question: one.id for one in load_questions()})
+        return {row["prompt"]: row["reply"] for row in replies}, judge
 
     @override
     def _reply(self, prompt: str) -> StandInReply:
-        if (text := self._replies.get(hash_of(prompt))) is not None:
+        replies, judge = self._recorded
+        if (text := replies.get(hash_of(prompt))) is not None:
             return StandInReply(text)
         try:
-            return self._grades.reply(prompt)
+            return judge.reply(prompt)
         except InputError as error:
             raise InputError(str(error) if "grade" in str(error) else _MISSING) from None
 

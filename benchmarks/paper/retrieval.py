@@ -16,7 +16,6 @@ from selfroute_workbench.demo.weights import weights
 from selfroute_workbench.evaluation.replies import Replies
 
 from .found import Dense, Floats, Found, Retriever, best_of
-from .hub import is_online
 
 INDEXED = ("window", "tree", "raptor")
 WITHOUT_DOWNLOAD = "without a download: --retriever all-MiniLM-L6-v2, bm25 or a folder with the weights"
@@ -33,7 +32,7 @@ class _BM25(Retriever):
     def _index(self, chunks: Sequence[str]) -> tuple[Sequence[str], Any]:
         import bm25s  # type: ignore[import-untyped]  # noqa: PLC0415 - heavy
 
-        words, index = _tokens(list(chunks)), bm25s.BM25()
+        words, index = _tokens(chunks), bm25s.BM25()
         index.index(words if any(words) else [[""]], show_progress=False)  # an index of nothing cannot be made
         return chunks, index
 
@@ -125,8 +124,10 @@ def _load(name: str | None, *, first_token: bool = False) -> Any:
 
     try:
         with weights(name) as path:
-            is_here = Path(path).exists() or not is_online(path, "model")
-            model: Any = SentenceTransformer(path, local_files_only=is_here)
+            try:
+                model: Any = SentenceTransformer(path, local_files_only=True)
+            except OSError:  # not downloaded yet
+                model = SentenceTransformer(path)
     except ConfigurationError as error:
         msg = f"{str(error).rstrip('.')}; {WITHOUT_DOWNLOAD}"
         raise ConfigurationError(msg) from error
@@ -135,8 +136,7 @@ def _load(name: str | None, *, first_token: bool = False) -> Any:
     return model
 
 
-def _tokens(texts: list[str]) -> list[list[str]]:
+def _tokens(texts: Sequence[str]) -> Any:
     import bm25s  # noqa: PLC0415 - heavy
 
-    tokens: list[list[str]] = bm25s.tokenize(texts, return_ids=False, show_progress=False)
-    return tokens
+    return bm25s.tokenize(list(texts), return_ids=False, show_progress=False)

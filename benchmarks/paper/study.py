@@ -8,14 +8,16 @@ in LongBench's program; the paper does not say.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Literal
 
 from langchain_core.documents import Document
+from langchain_core.language_models import BaseChatModel
 from langchain_core.prompts import ChatPromptTemplate, PromptTemplate
-from langchain_core.runnables import Runnable, RunnableLambda
+from langchain_core.runnables import RunnableLambda
 
 from langchain_selfroute import SelfRouteChain
 from langchain_selfroute.models.clients import window_of
@@ -29,6 +31,7 @@ from selfroute_workbench.evaluation.judge import ModelJudge
 from selfroute_workbench.evaluation.looks import Failure, Key, Look, Measure, Result, Strategy
 from selfroute_workbench.evaluation.questions import Question, choice_lines
 from selfroute_workbench.evaluation.replies import Replies
+from selfroute_workbench.evaluation.spending import CostCapError
 from selfroute_workbench.evaluation.with_langchain import ChainPipeline, asker_with
 
 from .found import Found, Retriever, chunks
@@ -62,6 +65,8 @@ class Study:
         measure: Whether answers were judged by meaning, or have the scores of their data sets' metrics alone.
         lost: How many tokens were cut off each document that did not fit the window.
         where: Where they were cut off.
+        dropped: How many drafts lost passages that did not fit the window, by variant.
+        index_tokens: What an index asked the model itself, in tokens, by the retriever's name.
         closed_book: What was answered without any text, empty for a decline, and its score; empty if not asked.
         without: The looks of the long context without "based on the article"; empty if not asked.
         reasons: The letter of the reason why each declined draft was not enough; empty if not asked.
@@ -74,6 +79,8 @@ class Study:
     measure: Measure = "score"
     lost: dict[Key, int] = field(default_factory=dict)
     where: Cut = "back"
+    dropped: dict[Variant, int] = field(default_factory=dict)
+    index_tokens: Mapping[str, int] = field(default_factory=dict)
     closed_book: dict[Key, tuple[str, float]] = field(default_factory=dict)
     without: dict[Key, Look] = field(default_factory=dict)
     reasons: dict[Key, str] = field(default_factory=dict)
@@ -95,7 +102,7 @@ class Experiment:
         on_progress: Called with 1 for each question that is done.
     """
 
-    llm: Runnable[Any, Any]
+    llm: BaseChatModel
     replies: Replies
     judge: ModelJudge | None = None
     priced_as: str | None = None
@@ -104,21 +111,29 @@ class Experiment:
     of_sequel: bool = False
     concurrency: int = 4
     on_progress: Callable[[int], object] = lambda _: None
+    index_tokens: Counter[str] = field(default_factory=Counter, init=False)
+
+    def __post_init__(self) -> None:
+        """Have the model say how long its window is."""
+        if self.window:
+            profile = {**(getattr(self.llm, "profile", None) or {}), "max_input_tokens": self.window}
+            self.llm = self.llm.model_copy(update={"profile": profile})
 
     def ask(self, questions: Sequence[Question], retrievers: Mapping[str, Retriever], ks: Sequence[int]) -> Study:
         """Ask questions, each about its document, by each retriever with the first k, and by the first with all.
 
         The whole of each document is asked about once.
         """
-        study, first = (
-            Study(questions, measure="judged" if self.judge else "score", where=self.cut),
-            next(iter(retrievers)),
-        )
+        measure: Measure = "judged" if self.judge else "score"
+        study = Study(questions, measure=measure, where=self.cut, index_tokens=self.index_tokens)
+        first = next(iter(retrievers))
         variants = [Variant(first, k) for k in ks] + [Variant(name, ks[0]) for name in retrievers if name != first]
         whole: dict[Key, Look] = {}
         for variant in variants:
             retriever, k = retrievers[variant.retriever], variant.k
-            drafts = self._looks(study, "rag", lambda one: self._draft(one, retriever, k))  # noqa: B023 - used at once
+            found: dict[Key, int] = {}
+            drafts = self._looks(study, "rag", lambda one: self._draft(one, retriever, k, found))  # noqa: B023
+            study.dropped[variant] = sum(len(look.passages) < found[look.key] for look in drafts.values())
             whole = whole or self._looks(study, "long_context", lambda one: self._whole(one, study))
             study.results[variant] = [
                 result for one in questions for result in _results(drafts.get(one.key), whole.get(one.key))
@@ -154,13 +169,18 @@ class Experiment:
                     study.reasons[result.key] = letter_in(text)
 
     def _reply(self, study: Study, question: Question, prompt: str, step: str) -> str | None:
-        with runs.failing(question, "rag", study.failures):
-            return self._asker(step).ask(prompt, step)[0].text_of(step)
+        try:
+            with runs.failing(question, "rag", study.failures):
+                return self._asker(step).ask(prompt, step)[0].text_of(step)
+        except CostCapError as error:
+            study.stopped = study.stopped or str(error)
         return None
 
-    def answer(self, prompt: str) -> str:
-        """Answer the prompt of an index, which has the model summarize or choose."""
-        return self._asker("index").ask(prompt, "index")[0].text_of("index")
+    def answer(self, retriever: str, prompt: str) -> str:
+        """Answer the prompt of a retriever's index, which has the model summarize or choose."""
+        reply, _ = self._asker("index").ask(prompt, "index")
+        self.index_tokens[retriever] += reply.input_tokens
+        return reply.text_of("index")
 
     def _asker(self, step: str) -> Asker:
         priced_as = PricedModel.parse("--priced-as", self.priced_as) if self.priced_as else None
@@ -184,21 +204,22 @@ class Experiment:
         study.stopped = study.stopped or asked.stopped
         return {look.key: look for look in asked.looks}
 
-    def _draft(self, question: Question, retriever: Retriever, k: int) -> ChainPipeline:
+    def _draft(self, question: Question, retriever: Retriever, k: int, counts: dict[Key, int]) -> ChainPipeline:
         text = question.document or ""
         found = retriever.search(_chunks(text), question.question, k=k, document_id=question.document_id)
+        counts[question.key] = len(found)
         return self._pipeline(prompt_of(question, of_sequel=self.of_sequel), text, found)
 
     def _whole(self, question: Question, study: Study, *, change: Callable[[str], str] = str) -> ChainPipeline:
-        text, prompt = question.document or "", change(prompt_of(question, of_sequel=self.of_sequel))
-        window = self.window or window_of(self.llm)
-        if window:
+        text, prompt = question.document or "", prompt_of(question, of_sequel=self.of_sequel)
+        if window := window_of(self.llm):
             around = count_tokens(prompt.format(context="", refusal=REFUSAL, **_given_of(question)))
             kept = shortened(text, room_in(window, around=around), self.cut)
             if kept != text:
                 study.lost[question.key] = count_tokens(text) - count_tokens(kept)
                 text = kept
-        return self._pipeline(prompt, text, [Found(0, text[:_BEGINNING], 1.0)])  # the chain reads what was found
+        # The chain reads what was found, so that has to be something.
+        return self._pipeline(change(prompt), text, [Found(0, text[:_BEGINNING], 1.0)])
 
     def _pipeline(self, prompt: str, text: str, found: Sequence[Found]) -> ChainPipeline:
         template = ChatPromptTemplate([("human", prompt)])
@@ -211,7 +232,6 @@ class Experiment:
             long_context_prompt=template,
             document_prompt=_MARKED,
             priced_as=self.priced_as,
-            max_context_tokens=self.window,
             answerability="text",
         )
         return ChainPipeline(chain, self.replies)
@@ -232,10 +252,10 @@ def _results(draft: Look | None, whole: Look | None) -> Iterator[Result]:
     """Yield the results of the strategies: the paper's rule reads the document after a draft that declines."""
     if draft:
         yield Result("rag", (draft,))
-    if draft and (whole or not draft.declined):
-        yield Result("paper", (draft, whole) if whole and draft.declined else (draft,))
     if whole:
         yield Result("long_context", (whole,))
+    if draft and whole:
+        yield Result("paper", (draft, whole) if draft.declined else (draft,))
 
 
 def _given_of(question: Question) -> dict[str, str]:

@@ -13,14 +13,14 @@ from statistics import fmean
 
 from selfroute_workbench.evaluation.looks import Key, Look, Result, Strategy
 from selfroute_workbench.evaluation.questions import Question
-from selfroute_workbench.evaluation.table import Cells, Table
+from selfroute_workbench.evaluation.table import Cell, Cells, Table
 
 from . import published
-from .compared import WINS, Pair, counted, kept_of, known_of, pairs_of, question_word
+from .compared import WINS, Pair, counted, kept_keys, kept_of, pairs_of, question_word
 from .datasets import DATASETS
 from .metrics import SEQUEL
 from .prompts import ANSWERED, LETTERS, UNREADABLE
-from .study import STRATEGIES, Study
+from .study import REFUSAL, STRATEGIES, Study, Variant
 
 _TYPES = {"window": "index", "tree": "index", "raptor": "summaries"}
 _WITHOUT_K = ("tree", "raptor")  # one chunk, and so many tokens
@@ -32,8 +32,9 @@ _MEMORY = "A question is answered from memory if its answer without any text is 
 _TOKENS = "Token %: the tokens of a data set, of the long context's; uncut: of what whole documents would have taken."
 _BIN = 10
 
+_STRATEGY: Strategy = "long_context"
 _ROWS: Mapping[Strategy, str] = {"long_context": "long context", "rag": "RAG", "paper": "Self-Route"}
-_SHARES = (("token %", "paper"), ("RAG token %", "rag"))
+_SHARES: tuple[tuple[str, Strategy], ...] = (("token %", "paper"), ("RAG token %", "rag"))
 
 
 def tables(study: Study, papers: Collection[str] = ()) -> list[Table]:
@@ -43,7 +44,7 @@ def tables(study: Study, papers: Collection[str] = ()) -> list[Table]:
         return []
     pairs, kept = pairs_of(study, results), kept_of(study)
     made = [main_table(study), _beside(study, papers), _by_k(study, papers)]
-    made += [_differences(study, pairs, papers), _wins(study, kept), _kinds(kept), _retrievers(study, papers)]
+    made += [_differences(study, pairs, papers), _wins(study, kept), _kinds(kept), _retrievers(study)]
     made += [_closed_book(study, papers), _filtered(study, papers), _only_on(study, papers), _reasons(study)]
     return [table for table in made if table and table.rows]
 
@@ -52,9 +53,13 @@ def main_table(study: Study) -> Table:
     """Return Table 1: scores, the share that the first step answered, and tokens, on average and by data set."""
     datasets = _datasets(study)
     rows: list[Cells] = []
-    for variant, results in study.results.items():
+    for number, (variant, results) in enumerate(study.results.items()):
         figures = _figures(study, results, datasets)
-        rows += [(row, variant.retriever, variant.k, *line) for row, line in figures.items()]
+        lines = [(row, line) for row, line in figures.items() if not number or not row.startswith(_LC)]
+        if asked := study.index_tokens.get(variant.retriever):
+            whole = sum(one.input_tokens for one in results if one.strategy == "long_context")
+            lines.append(("index token %", [_share([(asked, whole)])] + [None] * len(datasets)))
+        rows += [(row, variant.retriever, _k(variant), *line) for row, line in lines]
     columns = ("", "retriever", "k", "Avg", *datasets)
     title = f"Scores, answerable share and tokens of {len(study.questions):,} questions (Table 1)"
     return Table("main", title, columns, tuple(rows), tuple(_notes(study)))
@@ -69,7 +74,7 @@ def _beside(study: Study, papers: Collection[str]) -> Table | None:
     for model, of_model in published.MODELS.items():
         for row, line in of_model.items():
             if some := [line[name] for name in names if name in line]:
-                rows.append((model, row, fmean(some), *map(line.get, names)))
+                rows.append((model, row, fmean(some) if len(some) == len(names) else None, *map(line.get, names)))
     notes = ("Avg is the average over these data sets.", *_cuts(study), *_fewer(study, names))
     return Table("paper", "Beside the paper's figures (Tables 1 to 3)", ("", "row", "Avg", *names), tuple(rows), notes)
 
@@ -83,42 +88,39 @@ def _by_k(study: Study, papers: Collection[str]) -> Table | None:
     rows: list[Cells] = []
     for k, results in sorted(by_k.items()):
         figures = _figures(study, results, names)
-        own = [figures[_row(study, row)][0] for row in ("rag", "paper", "long_context")]
+        ending = "" if are_papers else _by(study)
+        own = [figures[row + ending][0] for row in ("RAG", "Self-Route", _LC)]
         own += [figures[row][0] for row in ("RAG token %", "token %")]
         rows.append((k, *own, *(published.K.get(k, ("",) * 4) if are_papers else ())))
     columns = ("RAG", "Self-Route", "long context", "RAG token %", "Self-Route token %")
     theirs = tuple(f"paper {name}" for name in columns if name != "long context") if are_papers else ()
     notes = ("The paper's are Gemini-1.5-Pro's.", *_fewer(study, names)) if are_papers else ()
-    title = "Scores and tokens by the number of passages (Table 7, Figure 3)"
+    title = f"Scores{'' if are_papers else _by(study)} and tokens by the number of passages (Table 7, Figure 3)"
     return Table("k", title, ("k", *columns, *theirs), tuple(rows), notes)
 
 
 def _differences(study: Study, pairs: Sequence[Pair], papers: Collection[str]) -> Table | None:
-    if not pairs:
+    of_paper = set(_datasets(study)) == set(published.DATASETS) <= set(papers)
+    ending = "" if of_paper else _by(study)
+    scores = [(pair, _score(pair.rag, ending), _score(pair.whole, ending)) for pair in pairs]
+    known = [(pair, rag, whole) for pair, rag, whole in scores if rag is not None and whole is not None]
+    if not known:
         return None
     bins: dict[int, list[float]] = {centre: [] for centre in range(-100, 101, _BIN)}
-    for pair in pairs:
+    close = 0
+    for _, rag, whole in known:
         # Half-way goes away from 0; 0.35 - 0.3 is a little more than 0.05.
-        scores = _score(study, pair.rag), _score(study, pair.whole)
-        difference = round(scores[0] - scores[1], 9)
+        difference = round(rag - whole, 9)
         centre = int((abs(difference) + _BIN / 2) // _BIN * _BIN * (1 if difference > 0 else -1))
-        bins[centre].append(fmean(scores))
-    rows = tuple(
-        (centre, len(some), 100 * len(some) / len(pairs), fmean(some)) for centre, some in bins.items() if some
-    )
+        bins[centre].append(fmean((rag, whole)))
+        close += abs(difference) < _BIN
+    rows = tuple((at, len(some), 100 * len(some) / len(known), fmean(some)) for at, some in bins.items() if some)
+    same = fmean(pair.rag.answer.strip() == pair.whole.answer.strip() for pair, *_ in known)
+    note = f"Identical answers: {100 * same:.0f} %; scores less than 10 apart: {100 * close / len(known):.0f} %"
+    theirs = f"; in the paper {published.IDENTICAL:g} % and {published.CLOSE:g} %" if of_paper else ""
     columns = ("difference", "questions", "share %", "average score")
-    title = "RAG's score minus the long context's, within five of the number (Figure 2)"
-    return Table("differences", title, columns, rows, (_agreement(study, pairs, papers),))
-
-
-def _agreement(study: Study, pairs: Sequence[Pair], papers: Collection[str]) -> str:
-    """Return the note on how RAG and the long context agree (section 4.1)."""
-    same = fmean(one.rag.answer.strip() == one.whole.answer.strip() for one in pairs)
-    close = fmean(round(abs(_score(study, one.rag) - _score(study, one.whole)), 9) < _BIN for one in pairs)
-    theirs = f"; in the paper {published.IDENTICAL:g} % and {published.CLOSE:g} %"
-    of_paper = set(_datasets(study)) == set(published.DATASETS) <= set(papers)
-    ours = f"Identical answers: {100 * same:.0f} %; scores less than 10 apart: {100 * close:.0f} %"
-    return f"{ours}{theirs if of_paper else ''}."
+    title = f"RAG's score minus the long context's{ending}, within five of the number (Figure 2, section 4.1)"
+    return Table("differences", title, columns, rows, (f"{note}{theirs}.",))
 
 
 def _wins(study: Study, pairs: Sequence[Pair]) -> Table:
@@ -128,8 +130,8 @@ def _wins(study: Study, pairs: Sequence[Pair]) -> Table:
         (name, by, len(part), *counted(part, measures)) for by, measures in SEQUEL.items() for name, part in named
     )
     title = "RAG and the long context, question by question (the sequel's Table 4)"
-    left_out = f"Left out: {len(known_of(study, SEQUEL['text'])):,} questions that are answered from memory."
-    notes = (_CORRECT, *([left_out] if study.closed_book else ()), *_cuts(study))
+    known = len(study.closed_book) - len(kept_keys(study, SEQUEL["text"]))
+    notes = (_CORRECT, *([f"Left out, as known from memory: {known:,}."] if study.closed_book else ()), *_cuts(study))
     return Table("wins", title, ("", "by its", "questions", *WINS), rows, notes)
 
 
@@ -146,32 +148,33 @@ def _kinds(pairs: Sequence[Pair]) -> Table:
                 groups.setdefault((what, name), []).append(pair)
     rows: tuple[Cells, ...] = tuple((*name, len(part), *counted(part, SEQUEL["text"])) for name, part in groups.items())
     title = "RAG and the long context by kind of question and source (the sequel's Figures 3 to 6)"
-    notes = ("By the measures of the sequel's text.", "Few questions show little.")
+    notes = ("By the measures of the sequel's text, strict exact match before all. Few questions show little.",)
     return Table("kinds", title, ("by", "", "questions", *WINS), rows, notes)
 
 
-def _retrievers(study: Study, papers: Collection[str]) -> Table:
+def _retrievers(study: Study) -> Table:
     rows: list[Cells] = []
-    of_sequel = all(name in papers and name in published.OF_SEQUEL for name in _datasets(study))
     for by, measures in SEQUEL.items():
         for variant, results in study.results.items():
             if pairs := kept_of(study, results):
-                k = None if variant.retriever in _WITHOUT_K else variant.k
-                wins = counted(pairs, measures)
-                theirs = (published.RETRIEVERS.get(variant.retriever),) if of_sequel else ()
-                head = (variant.retriever, _TYPES.get(variant.retriever, "chunks"), k, by, len(pairs))
-                rows.append((*head, 100 * wins[1] / len(pairs), *theirs, wins[3], wins[5]))
-    columns = ("retriever", "of", "k", "by its", "questions", "correct %", *(("paper",) if of_sequel else ()))
+                wins, type_ = counted(pairs, measures), _TYPES.get(variant.retriever, "chunks")
+                head = (variant.retriever, type_, _k(variant), by, len(pairs), 100 * wins[1] / len(pairs))
+                rows.append((*head, wins[3], wins[5]))
+    columns = ("retriever", "of", "k", "by its", "questions", "correct %", "RAG only", "RAG better")
     title = "RAG with each retriever, beside the long context (the sequel's Table 5)"
-    notes = (_CORRECT, *(("The paper's are over its twelve data sets, of which six are here.",) if of_sequel else ()))
-    return Table("retrievers", title, (*columns, "RAG only", "RAG better"), tuple(rows), notes)
+    return Table("retrievers", title, columns, tuple(rows), (_CORRECT,))
+
+
+def _k(variant: Variant) -> Cell:
+    return "" if variant.retriever in _WITHOUT_K else variant.k
 
 
 def _closed_book(study: Study, papers: Collection[str]) -> Table | None:
     if not study.closed_book:
         return None
-    results, known = next(iter(study.results.values())), known_of(study, SEQUEL["text"])
-    rest = [result for result in results if result.key not in known]
+    results, kept = next(iter(study.results.values())), kept_keys(study, SEQUEL["text"])
+    results = [result for result in results if result.key in study.closed_book]
+    rest = [result for result in results if result.key in kept]
     names = list(dict.fromkeys(result.key[0] for result in results))
     rows: list[Cells] = [("questions", *(len({one.key for one in some}) for some in (results, rest)))]
     whole, left = (_figures(study, some, names) for some in (results, rest))
@@ -186,11 +189,11 @@ def _closed_book(study: Study, papers: Collection[str]) -> Table | None:
 
 def _filtered(study: Study, papers: Collection[str]) -> Table | None:
     asked = [question for question in study.questions if question.key in study.closed_book]
-    known = {by: known_of(study, measures) for by, measures in SEQUEL.items()}
+    kept_by = {by: kept_keys(study, measures) for by, measures in SEQUEL.items()}
     rows: list[Cells] = []
     for name in dict.fromkeys(question.dataset for question in asked):
         some = [question for question in asked if question.dataset == name]
-        kept, loosely = (sum(question.key not in known[by] for question in some) for by in ("text", "program"))
+        kept, loosely = (sum(question.key in kept_by[by] for question in some) for by in ("text", "program"))
         words = fmean(len((question.document or "").split()) for question in some)
         modes = " and ".join(sorted({"choice" if question.choices else "open" for question in some}))
         size, share = published.OF_SEQUEL.get(name, (0, None))
@@ -202,57 +205,63 @@ def _filtered(study: Study, papers: Collection[str]) -> Table | None:
 
 
 def _only_on(study: Study, papers: Collection[str]) -> Table | None:
-    first = next(iter(study.results.values()))
-    given = {one.key: _score(study, one) for one in first if one.strategy == "long_context"}
-    plain = {key: _score(study, look) for key, look in study.without.items() if key in given}
+    first, names = next(iter(study.results.values())), _datasets(study)
+    are_papers = any(name in papers and name in published.BASED_ONLY_ON for name in names)
+    ending = "" if are_papers else _by(study)
+    given = {one.key: _score(one, ending) for one in first if one.strategy == "long_context"}
+    plain = {key: _score(look, ending) for key, look in study.without.items()}
+    both = [key for key in plain if plain[key] is not None and given.get(key) is not None]
     rows = tuple(
         (name, _mean(plain[key] for key in some), _mean(given[key] for key in some), *theirs)
-        for name in _datasets(study)
-        if (some := [key for key in plain if key[0] == name])
+        for name in names
+        if (some := [key for key in both if key[0] == name])
         for theirs in [published.BASED_ONLY_ON.get(name, (None, None)) if name in papers else (None, None)]
     )
-    title = "The long context without and with “based on the article” (Table 4)"
+    title = f"The long context without and with “based on the article”{ending} (Table 4)"
     columns = ("", "without", "with", "paper without", "paper with")
     notes = ("With is the run of Table 1.", *_cuts(study), *_fewer(study, [str(row[0]) for row in rows if row[3]]))
     return Table("based_only_on", title, columns, rows, notes)
 
 
 def _reasons(study: Study) -> Table | None:
+    if not study.reasons:
+        return None
     counts = Counter((dataset, reason) for (dataset, _), reason in study.reasons.items())
-    letters = [one for one in (*LETTERS, ANSWERED, UNREADABLE) if one in study.reasons.values()]
+    letters = [one for one in (*LETTERS, ANSWERED, UNREADABLE) if one in LETTERS or one in study.reasons.values()]
     names = dict.fromkeys(dataset for dataset, _ in study.reasons)
     rows: tuple[Cells, ...] = tuple((name, *(counts[name, one] for one in letters)) for name in names)
+    asked = [question.answers for question in study.questions if question.key in study.reasons]
+    empty = sum(not answers or REFUSAL in answers for answers in asked)
+    notes = (f"{empty:,} of the {len(asked):,} declined questions have no answer in the text.",)
     columns = ("", *(f"{one} {LETTERS.get(one, '')}".strip() for one in letters))
-    return Table("reasons", "Why the passages were not enough, in questions (Figure 4)", columns, rows)
+    return Table("reasons", "Why the passages were not enough, in questions (Figure 4)", columns, rows, notes)
 
 
-_WHOLE = "token %, uncut"
+_LC, _WHOLE = "long context", "token %, uncut"
 JUDGED = ", judged"
-"""Ends the names of the rows with scores by meaning."""
+"""Ends the names of rows, and the titles of tables, with scores by meaning."""
 
 
 def _figures(study: Study, results: Sequence[Result], datasets: Sequence[str]) -> dict[str, list[float | None]]:
-    """Return the rows of Table 1: each the average over data sets and the figure of each."""
-    by: dict[str, dict[Key, Result]] = {
+    """Return the rows of Table 1: each the average over data sets and the figure of each.
+
+    All are over the questions that RAG and the long context both finished.
+    """
+    by: dict[Strategy, dict[Key, Result]] = {
         strategy: {one.key: one for one in results if one.strategy == strategy} for strategy in STRATEGIES
     }
-    values = {row: {key: 100 * one.score for key, one in by[of].items()} for of, row in _ROWS.items()}
-    if study.measure == "judged":
-        for strategy in _ROWS:
-            values[_row(study, strategy)] = {key: _score(study, one) for key, one in by[strategy].items()}
-    values["answerable %"] = {key: 100.0 * (one.route == "rag") for key, one in by["paper"].items()}
-    lines = {
-        row: [_mean(value for (dataset, _), value in of.items() if dataset == name) for name in datasets]
-        for row, of in values.items()
-    }
-    for row, of, lost in (*((*each, {}) for each in _SHARES), (_WHOLE, "paper", study.lost)):
-        both = [key for key in by[of] if key in by["long_context"]]
+    keys = {name: [key for key in by["rag"] if key in by[_STRATEGY] and key[0] == name] for name in datasets}
+    lines: dict[str, list[float | None]] = {}
+    for ending in dict.fromkeys(("", _by(study))):
+        for of, row in _ROWS.items():
+            lines[row + ending] = [_mean(_score(by[of][key], ending) for key in some) for some in keys.values()]
+    lines["answerable %"] = [_mean(100.0 * (by["paper"][key].route == "rag") for key in some) for some in keys.values()]
+    for row, strategy, lost in (*((*each, {}) for each in _SHARES), (_WHOLE, "paper", study.lost)):
         lines[row] = [
-            _share((by[of][key].input_tokens, by["long_context"][key].input_tokens + lost.get(key, 0)) for key in some)
-            for name in datasets
-            for some in [[key for key in both if key[0] == name]]
+            _share((by[strategy][key].input_tokens, by[_STRATEGY][key].input_tokens + lost.get(key, 0)) for key in some)
+            for some in keys.values()
         ]
-    return {row: [_mean(mean for mean in line if mean is not None), *line] for row, line in lines.items()}
+    return {row: [_mean(line), *line] for row, line in lines.items()}
 
 
 def _share(counts: Iterable[tuple[int, int]]) -> float | None:
@@ -261,20 +270,22 @@ def _share(counts: Iterable[tuple[int, int]]) -> float | None:
     return 100 * some / whole if whole else None
 
 
-def _row(study: Study, strategy: Strategy) -> str:
-    return _ROWS[strategy] + (JUDGED if study.measure == "judged" else "")
+def _by(study: Study) -> str:
+    return JUDGED if study.measure == "judged" else ""
 
 
-def _score(study: Study, one: Result | Look) -> float:
-    return 100 * ((one.judged if study.measure == "judged" else one.score) or 0.0)
+def _score(one: Result | Look, ending: str) -> float | None:
+    """Return a score times 100; None if it was to be judged, and was not."""
+    value = one.judged if ending else one.score
+    return None if value is None else 100 * value
 
 
 def _datasets(study: Study) -> list[str]:
     return list(dict.fromkeys(question.dataset for question in study.questions))
 
 
-def _mean(values: Iterable[float]) -> float | None:
-    some = list(values)
+def _mean(values: Iterable[float | None]) -> float | None:
+    some = [value for value in values if value is not None]
     return fmean(some) if some else None
 
 
@@ -284,8 +295,16 @@ def _notes(study: Study) -> Iterator[str]:
         yield "Judged: whether an answer says what a reference says, by a model that does not know its strategy."
     yield _TOKENS
     yield from _cuts(study)
+    if study.index_tokens:
+        yield "Index token %: what an index asked the model itself, for its summaries and its choices."
+    for variant, dropped in study.dropped.items():
+        if dropped:
+            yield f"With {variant.retriever} and k={variant.k}, {dropped:,} drafts lost passages, to fit the window."
     if study.failures:
-        yield f"Steps that failed, which are not scored: {len(study.failures):,}. The first: {study.failures[0].error}"
+        yield (
+            f"Steps that failed: {len(study.failures):,}; questions without RAG's reply or the long context's are left "
+            f"out. The first: {study.failures[0].error}"
+        )
     if study.stopped:
         yield f"The run ended early: {study.stopped}."
 
@@ -300,7 +319,5 @@ def _cuts(study: Study) -> Iterator[str]:
 
 def _fewer(study: Study, names: Sequence[str]) -> tuple[str, ...]:
     """Return the note for the paper's figures if this run has fewer questions."""
-    counts = {name: [one.dataset for one in study.questions].count(name) for name in names}
-    sizes = {name: DATASETS[name].size for name in names}
-    fewer = [f"{counts[name]:,} of {sizes[name]:,} of {name}" for name in names if counts[name] < sizes[name]]
-    return (f"This run has fewer questions than the paper: {', '.join(fewer)}.",) if fewer else ()
+    size, asked = sum(DATASETS[name].size for name in names), sum(one.dataset in names for one in study.questions)
+    return (f"The paper's are over {size:,} questions, this run's over {asked:,}.",) if asked < size else ()

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paper import passkey, prompts
+from paper import datasets, prompts
 from paper.datasets import DATASETS, load, resolve
 from paper.prompts import PROMPTS
 from selfroute.errors import ConfigurationError, InputError
@@ -32,7 +32,7 @@ BARE = {"question": "Who chaired?", "answers": ["Ms Okafor"]}
 SAID = st.text(min_size=1).filter(str.strip)
 OPTIONS = st.lists(SAID, min_size=2, max_size=4)
 
-PASSKEYS = ("passkey", passkey.SPECIAL_TOKEN, passkey.LARGER)
+PASSKEYS = ("passkey", datasets.SPECIAL_TOKEN, datasets.LARGER)
 
 partial = pytest.mark.filterwarnings("ignore:.* is not all of")
 
@@ -188,7 +188,7 @@ def test_prompt_closed_book() -> None:
 
 
 def test_passkey_special_token() -> None:
-    asked = passkey.special_token(a_passkey())
+    asked = datasets.special_token(a_passkey())
     assert asked.question == "What is the special token hidden inside the texts?"
     assert replace(asked, question="", dataset="") == replace(a_passkey(), question="", dataset="")
 
@@ -196,8 +196,8 @@ def test_passkey_special_token() -> None:
 @given(st.text("0123456789", min_size=1, max_size=8), st.text(), st.integers(0, 9), st.integers(0, 9))
 def test_passkey_larger(key: str, id_: str, before: int, after: int) -> None:
     document = hiding(key, before=before, after=after)
-    asked = passkey.larger(a_passkey(key, id_, document=document))
-    assert asked == passkey.larger(a_passkey(key, id_, document=document))
+    asked = datasets.larger(a_passkey(key, id_, document=document))
+    assert asked == datasets.larger(a_passkey(key, id_, document=document))
     keys = re.findall(r"The pass key is (\d+)\. Remember it\. (\d+) is the pass key\.(?:\n|$)", asked.document or "")
     assert [one for one, again in keys if one != again] == []
     first, second = (int(one) for one, _ in keys)
@@ -211,7 +211,7 @@ def test_passkey_larger(key: str, id_: str, before: int, after: int) -> None:
 
 def test_passkey_larger_without_key() -> None:
     with pytest.raises(InputError, match="passkey 0: the document has no"):
-        passkey.larger(a_passkey(document=NOISE))
+        datasets.larger(a_passkey(document=NOISE))
 
 
 # The paper's data sets
@@ -234,8 +234,8 @@ def test_load_passkey(tmp_path: Path) -> None:
     write(tmp_path / "passkey.jsonl", record)
     plain = a_passkey()
     assert load("passkey", folder=tmp_path) == [plain]
-    assert load("passkey-special-token", folder=tmp_path) == [passkey.special_token(plain)]
-    assert load("passkey-larger", folder=tmp_path) == [passkey.larger(plain)]
+    assert load("passkey-special-token", folder=tmp_path) == [datasets.special_token(plain)]
+    assert load("passkey-larger", folder=tmp_path) == [datasets.larger(plain)]
 
 
 def test_load_warns_of_a_part(tmp_path: Path) -> None:

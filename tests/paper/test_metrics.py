@@ -94,6 +94,10 @@ CASES = [
     ("text_f1", "cat leaps table quickly", ["the cat leaps over the table"], 2 * 0.75 * 0.6 / (0.75 + 0.6)),  # 0.67
     ("text_f1", "Cat, leaps; table!", ["table cat leaps", "dog"], 1.0),
     ("text_f1", "", ["harbour"], 0.0),
+    ("text_em", "Cat leaps!", ["the cat leaps", "dog"], 1.0),
+    ("text_em", "leaps cat", ["the cat leaps"], 0.0),
+    ("text_em", "the", ["A"], 0.0),
+    ("text_em", "", [], 0.0),
     ("text_f1", "harbour", [], 0.0),
     ("set_f1", "cat leaps table quickly", ["the cat leaps over the table"], 0.75),
     ("set_f1", "red red harbour", ["the harbour, red"], 1.0),

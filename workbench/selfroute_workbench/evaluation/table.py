@@ -55,5 +55,5 @@ def printable(text: str) -> str:
 
 
 def is_figures(cells: Iterable[Cell]) -> bool:
-    """Return whether the cells of a column are numbers; numbers in text and empty cells are, too."""
-    return all(not isinstance(cell, str) or not cell or _NUMBER.fullmatch(cell) for cell in cells)
+    """Return whether the cells of a column are numbers; numbers in text, empty and unknown cells are, too."""
+    return all(not isinstance(cell, str) or cell in ("", _UNKNOWN) or _NUMBER.fullmatch(cell) for cell in cells)
