@@ -25,6 +25,7 @@ from selfroute_workbench.evaluation.replies import Replies
 from selfroute_workbench.evaluation.table import Table
 from selfroute_workbench.evaluation.with_langchain import asker_with
 
+matrix = pytest.mark.matrix
 WORDS = " ".join(f"word{number}" for number in range(900))
 QUESTIONS = [
     a_question(name, dataset, answers=("seven",), document=f"{WORDS} The end of {name} is seven. {WORDS}")
@@ -222,11 +223,11 @@ def test_study_measures_of_the_sequel(model: langchain_parts.ScriptedModel) -> N
     ("names", "papers", "beside"),
     [
         (["musique"], ["musique"], {"paper", "closed_book", "filtered", "based_only_on"}),
-        (["qasper"], ["qasper"], {"paper", "based_only_on"}),  # the sequel has 224 questions
-        (["qmsum"], ["qmsum"], {"paper", "based_only_on"}),
-        (["qmsum", "passkey"], ["qmsum", "passkey"], {"paper", "based_only_on"}),
+        pytest.param(["qasper"], ["qasper"], {"paper", "based_only_on"}, marks=matrix),  # the sequel has 224 questions
+        pytest.param(["qmsum"], ["qmsum"], {"paper", "based_only_on"}, marks=matrix),
+        pytest.param(["qmsum", "passkey"], ["qmsum", "passkey"], {"paper", "based_only_on"}, marks=matrix),
         (["musique"], [], set()),
-        (["demo"], [], set()),
+        pytest.param(["demo"], [], set(), marks=matrix),
     ],
 )
 def test_study_figures_beside_their_own_questions(
