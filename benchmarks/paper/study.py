@@ -128,13 +128,14 @@ class Experiment:
         study = Study(questions, measure=measure, where=self.cut, index_tokens=self.index_tokens)
         first = next(iter(retrievers))
         variants = [Variant(first, k) for k in ks] + [Variant(name, ks[0]) for name in retrievers if name != first]
-        whole: dict[Key, Look] = {}
+        whole: dict[Key, Look] | None = None
         for variant in variants:
             retriever, k = retrievers[variant.retriever], variant.k
             found: dict[Key, int] = {}
             drafts = self._looks(study, "rag", lambda one: self._draft(one, retriever, k, found))  # noqa: B023
             study.dropped[variant] = sum(len(look.passages) < found[look.key] for look in drafts.values())
-            whole = whole or self._looks(study, "long_context", lambda one: self._whole(one, study))
+            if whole is None:
+                whole = self._looks(study, "long_context", lambda one: self._whole(one, study))
             study.results[variant] = [
                 result for one in questions for result in _results(drafts.get(one.key), whole.get(one.key))
             ]
@@ -207,7 +208,7 @@ class Experiment:
     def _draft(self, question: Question, retriever: Retriever, k: int, counts: dict[Key, int]) -> ChainPipeline:
         text = question.document or ""
         found = retriever.search(_chunks(text), question.question, k=k, document_id=question.document_id)
-        counts[question.key] = len(found)
+        counts[question.key] = len({one.text for one in found})  # the chain reads a text once
         return self._pipeline(prompt_of(question, of_sequel=self.of_sequel), text, found)
 
     def _whole(self, question: Question, study: Study, *, change: Callable[[str], str] = str) -> ChainPipeline:

@@ -243,18 +243,17 @@ JUDGED = ", judged"
 
 
 def _figures(study: Study, results: Sequence[Result], datasets: Sequence[str]) -> dict[str, list[float | None]]:
-    """Return the rows of Table 1: each the average over data sets and the figure of each.
-
-    All are over the questions that RAG and the long context both finished.
-    """
+    """Return Table 1's rows over what RAG and the long context both finished: the average, and each data set's."""
     by: dict[Strategy, dict[Key, Result]] = {
         strategy: {one.key: one for one in results if one.strategy == strategy} for strategy in STRATEGIES
     }
     keys = {name: [key for key in by["rag"] if key in by[_STRATEGY] and key[0] == name] for name in datasets}
     lines: dict[str, list[float | None]] = {}
     for ending in dict.fromkeys(("", _by(study))):
+        scores = {of: {key: _score(one, ending) for key, one in by[of].items()} for of in _ROWS}
+        both = [key for key in scores["rag"] if None not in (scores["rag"][key], scores[_STRATEGY].get(key))]
         for of, row in _ROWS.items():
-            lines[row + ending] = [_mean(_score(by[of][key], ending) for key in some) for some in keys.values()]
+            lines[row + ending] = [_mean(scores[of][key] for key in both if key[0] == name) for name in datasets]
     lines["answerable %"] = [_mean(100.0 * (by["paper"][key].route == "rag") for key in some) for some in keys.values()]
     for row, strategy, lost in (*((*each, {}) for each in _SHARES), (_WHOLE, "paper", study.lost)):
         lines[row] = [

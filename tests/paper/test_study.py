@@ -250,7 +250,8 @@ def test_study_figures_beside_their_own_questions(
 
 def test_study_window_binds_drafts(model: langchain_parts.ScriptedModel) -> None:
     trial = experiment(model, window=4_000)
-    study = trial.ask([replace(QUESTIONS[0], document=" ".join([WORDS] * 9))], {"first": First()}, [2, 25])
+    text = " ".join(f"word{number}" for number in range(8_000))
+    study = trial.ask([replace(QUESTIONS[0], document=text)], {"first": First()}, [2, 25])
     assert study.dropped == {Variant("first", 2): 0, Variant("first", 25): 1}
     assert max(len(call.prompt) for call in model.calls) < 4_000 * 5
     assert "With first and k=25, 1 drafts lost passages, to fit the window." in made(study)["main"].notes
