@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--limit", type=_positive)
     parser.add_argument("--out", type=Path, default=Path("paper"))
     parser.add_argument("--figures", type=Path, help="the folder to draw the papers' figures in")
-    parser.add_argument("--max-cost", type=dollars)
+    parser.add_argument("--max-cost", type=_dollars)
     parser.add_argument("--concurrency", type=_positive, default=4)
     parser.add_argument("--drop-closed-book", action="store_true", help="Table 5; the sequel's tables")
     parser.add_argument("--explain-declines", action="store_true", help="Figure 4")
@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         return _run(options)
-    except (ConfigurationError, InputError) as error:
+    except (ConfigurationError, InputError, OSError) as error:
         print(f"paper: {error}", file=sys.stderr)
         return 2
 
@@ -76,9 +76,9 @@ def _positive(text: str) -> int:
     return int(text)
 
 
-def dollars(text: str) -> Decimal:
-    """Read an amount."""
-    return Decimal(str(float(text)))
+def _dollars(text: str) -> Decimal:
+    _positive(text.replace(".", "", 1))
+    return Decimal(text)
 
 
 def _numbers(text: str) -> list[int]:
@@ -90,16 +90,15 @@ def _run(options: argparse.Namespace) -> int:
     if options.sequel_prompts and options.compare_based_only_on:
         msg = "--compare-based-only-on is about the paper's prompts: leave out --sequel-prompts"
         raise ConfigurationError(msg)
-    if options.figures and options.figures.is_file():
-        msg = f"--figures {options.figures} is a file: name a folder"
-        raise ConfigurationError(msg)
+    if options.figures:
+        options.figures.mkdir(parents=True, exist_ok=True)
     if not options.model and options.data != [DEMO]:
         msg = f"recorded replies answer the questions of {DEMO} alone: name a model with --model provider:name"
         raise ConfigurationError(msg)
     loaded = [resolve(name, options.data_folder) for name in options.data]
     questions = [question for some in loaded for question in corpus.spread(some, options.limit)]
     llm = load_model(options.model, base_url=options.base_url) if options.model else RecordedStudy()
-    names = [name.strip() for name in options.retriever.split(",")]
+    names = [name.strip() for name in options.retriever.split(",") if name.strip()] or ["all-MiniLM-L6-v2"]
     steps = len(options.k) + len(names) + options.compare_based_only_on + options.drop_closed_book
     with Replies(options.out if options.model else None, max_cost=options.max_cost) as replies:
         judge = load_model(options.judge) if options.judge else None if options.model else llm

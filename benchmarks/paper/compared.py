@@ -57,6 +57,13 @@ def pairs_of(study: Study, results: Sequence[Result]) -> list[Pair]:
     return [Pair(question, rag, whole) for question, rag, whole in found if rag and whole]
 
 
+def shared_keys(study: Study) -> set[Key]:
+    """Return the questions that every variant finished, of those that finished any."""
+    finished = ({one.key for one in results if one.strategy == "paper"} for results in study.results.values())
+    some = [keys for keys in finished if keys]
+    return set.intersection(*some) if some else set()
+
+
 def kept_of(study: Study, results: Sequence[Result] | None = None) -> list[Pair]:
     """Return the pairs that the sequel compares, of the first variant: not those that are answered from memory."""
     kept = kept_keys(study, SEQUEL["text"])
@@ -67,9 +74,9 @@ def kept_of(study: Study, results: Sequence[Result] | None = None) -> list[Pair]
 def kept_keys(study: Study, measures: Measures) -> set[Key]:
     """Return the questions that are not answered correctly without any text; all, if that was not asked."""
     asked = {question.key: question for question in study.questions}
-    replies = ((key, answer, score) for key, (answer, score) in study.closed_book.items())
+    replies = ((key, answer, score) for key, (answer, score) in (study.closed_book or {}).items())
     kept = {key for key, said, score in replies if not said or not is_correct(asked[key], said, score, measures)}
-    return kept if study.closed_book else set(asked)
+    return set(asked) if study.closed_book is None else kept
 
 
 def question_word(question: str) -> str:

@@ -108,8 +108,6 @@ def resolve(argument: str, folder: Path | None = None) -> list[Question]:
 def load(name: str, *, folder: Path | None = None) -> list[Question]:
     """Load a data set of the paper; a warning says if a file has fewer or more questions than the paper's.
 
-    InfiniteBench's files have some 300 MB, so they are read line by line, and a shared book is held once.
-
     Args:
         name: A key of `DATASETS`.
         folder: A folder with the benchmark's .jsonl files or LongBench's data.zip, in it or in its folder `data`; by
@@ -243,13 +241,10 @@ def special_token(question: Question) -> Question:
 
 
 def larger(question: Question) -> Question:
-    """Hide a second key in another line of the text, and ask which one is larger (variant 2).
+    """Hide a second key in another line of the text, and ask which one is larger (variant 2); InputError without a key.
 
     The paper gives no details. Here the second key has as many digits and the same sentences, on a new line that is not
-    next to the first one's. The question's id seeds the draw of key and line, so that they are the same in every run.
-
-    Raises:
-        InputError: Its document has no pass key.
+    next to the first one's. The question's id seeds the draw of key and line.
     """
     hidden = _KEY.search(question.document or "")
     if hidden is None:

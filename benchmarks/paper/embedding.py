@@ -23,10 +23,7 @@ _BATCH = 64
 
 
 class ProviderEncoder:
-    """Embeds texts with a class of LangChain that `provider:name` stands for, such as openai:text-embedding-3-small.
-
-    The methods are those of sentence-transformers that a dense retriever calls.
-    """
+    """Embeds texts with LangChain's class for a `provider:name`; it has the methods of sentence-transformers."""
 
     def __init__(self, name: str, replies: Replies) -> None:
         """Make the embeddings of a `provider:name`; `replies` keeps the vectors, and counts what they cost.

@@ -28,11 +28,10 @@ _WORDS = 15
 
 def draw(study: Study, tables: Sequence[Table], folder: Path, model: str) -> list[Path]:
     """Draw each figure that a study has tables for, and write what the model of this name answered beside them."""
-    folder.mkdir(parents=True, exist_ok=True)
     by_name, paths = {table.name: table for table in tables}, [folder / "answers.csv"]
     _answers(study).to_csv(paths[0], index=False)
     first, names = next(iter(study.results)), ", ".join(dict.fromkeys(one.dataset for one in study.questions))
-    run = f"{len(study.questions):,} questions of {names}; {model}; {first.retriever}, k={first.k}"
+    run = f"{len(study.questions):,} questions of {names}; {model}; {first.label}"
     for name, title, figure in _figures(study, by_name):
         figure.suptitle(title)
         figure.supxlabel(run, fontsize=8)
@@ -64,7 +63,7 @@ def _figures(study: Study, tables: Mapping[str, Table]) -> Iterator[tuple[str, s
 
 def _answers(study: Study) -> DataFrame:
     """Return what RAG and the long context answered to each question."""
-    asked, said = ("dataset", "question", "kind", "answers"), ("answer", "score", "judged")
+    asked, said = ("dataset", "id", "question", "kind", "answers"), ("answer", "answerable", "score", "judged")
     rows = (
         [getattr(pair.question, name) for name in asked]
         + [getattr(result, name) for result in (pair.rag, pair.whole) for name in said]

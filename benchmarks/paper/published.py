@@ -12,7 +12,7 @@ Rows = Mapping[str, Mapping[str, float]]
 
 
 def _rows(*figures: tuple[float, ...]) -> Rows:
-    """Name figures that are in the order of the paper's rows and columns; the average comes first."""
+    """Name figures in the order of the paper's rows and columns; the average comes first."""
     return {row: dict(zip(("Avg", *DATASETS), line, strict=True)) for row, line in zip(ROWS, figures, strict=True)}
 
 

@@ -66,10 +66,9 @@ def load_retriever(
     """Load a retriever.
 
     Args:
-        name: `contriever` and `dragon` (Li et al., 2024, section 3.2), `all-MiniLM-L6-v2`, `bm25`; `window`, `tree` and
-            `raptor` (Li et al., 2025, section 3.2); embeddings of a provider as `provider:name`, such as
-            openai:text-embedding-3-small; or anything that sentence-transformers loads: a name on the Hugging Face Hub
-            or a folder with weights.
+        name: `contriever`, `dragon` (Li et al., 2024), `all-MiniLM-L6-v2`, `bm25`; `window`, `tree`, `raptor` (Li et
+            al., 2025); a provider's, such as openai:text-embedding-3-small; or what sentence-transformers loads: a name
+            on the Hugging Face Hub, or a folder with weights.
         embeddings: What `window` and `raptor` compare by: any other name but bm25.
         replies: Keeps the vectors of a provider, and counts what they cost.
         summarize: Answers the prompts by which `tree` and `raptor` have texts summarized, and `tree` chooses one.

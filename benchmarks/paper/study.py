@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 from langchain_core.documents import Document
 from langchain_core.language_models import BaseChatModel
@@ -39,6 +39,7 @@ from .prompts import CLOSED_BOOK, REASONS, letter_in, prompt_of, without_based_o
 
 STRATEGIES: tuple[Strategy, ...] = ("rag", "paper", "long_context")
 REFUSAL = "unanswerable"
+WITHOUT_K = ("tree", "raptor")  # they find one chunk, and so many tokens
 Cut = Literal["back", "middle"]
 _BEGINNING = 100  # characters
 _MARKED = PromptTemplate.from_template("{mark}{page_content}")
@@ -51,6 +52,11 @@ class Variant:
 
     retriever: str
     k: int
+
+    @property
+    def label(self) -> str:
+        """What a title says."""
+        return f"{self.retriever}, k={self.k}"
 
 
 @dataclass
@@ -67,7 +73,7 @@ class Study:
         where: Where they were cut off.
         dropped: How many drafts lost passages that did not fit the window, by variant.
         index_tokens: What an index asked the model itself, in tokens, by the retriever's name.
-        closed_book: What was answered without any text, empty for a decline, and its score; empty if not asked.
+        closed_book: What was answered without any text, empty for a decline, and its score; None if not asked.
         without: The looks of the long context without "based on the article"; empty if not asked.
         reasons: The letter of the reason why each declined draft was not enough; empty if not asked.
     """
@@ -81,7 +87,7 @@ class Study:
     where: Cut = "back"
     dropped: dict[Variant, int] = field(default_factory=dict)
     index_tokens: Mapping[str, int] = field(default_factory=dict)
-    closed_book: dict[Key, tuple[str, float]] = field(default_factory=dict)
+    closed_book: dict[Key, tuple[str, float]] | None = None
     without: dict[Key, Look] = field(default_factory=dict)
     reasons: dict[Key, str] = field(default_factory=dict)
 
@@ -112,6 +118,7 @@ class Experiment:
     concurrency: int = 4
     on_progress: Callable[[int], object] = lambda _: None
     index_tokens: Counter[str] = field(default_factory=Counter, init=False)
+    _counted: set[tuple[str, str]] = field(default_factory=set, init=False)
 
     def __post_init__(self) -> None:
         """Have the model say how long its window is."""
@@ -127,6 +134,7 @@ class Experiment:
         measure: Measure = "judged" if self.judge else "score"
         study = Study(questions, measure=measure, where=self.cut, index_tokens=self.index_tokens)
         first = next(iter(retrievers))
+        ks = ks[:1] if first in WITHOUT_K else ks
         variants = [Variant(first, k) for k in ks] + [Variant(name, ks[0]) for name in retrievers if name != first]
         whole: dict[Key, Look] | None = None
         for variant in variants:
@@ -134,10 +142,10 @@ class Experiment:
             found: dict[Key, int] = {}
             drafts = self._looks(study, "rag", lambda one: self._draft(one, retriever, k, found))  # noqa: B023
             study.dropped[variant] = sum(len(look.passages) < found[look.key] for look in drafts.values())
-            if whole is None:
+            if whole is None and not study.stopped:
                 whole = self._looks(study, "long_context", lambda one: self._whole(one, study))
             study.results[variant] = [
-                result for one in questions for result in _results(drafts.get(one.key), whole.get(one.key))
+                result for one in questions for result in _results(drafts.get(one.key), (whole or {}).get(one.key))
             ]
             if study.stopped:
                 break
@@ -149,6 +157,7 @@ class Experiment:
 
     def ask_closed_book(self, study: Study) -> None:
         """Ask each question without any text (Table 5; the sequel's section 2.1)."""
+        study.closed_book = {}
         for question in study.questions:
             asked = "\n".join(filter(None, (question.question, choice_lines(question.choices))))
             text = self._reply(study, question, CLOSED_BOOK.format(input=asked, refusal=REFUSAL), "closed_book")
@@ -180,7 +189,9 @@ class Experiment:
     def answer(self, retriever: str, prompt: str) -> str:
         """Answer the prompt of a retriever's index, which has the model summarize or choose."""
         reply, _ = self._asker("index").ask(prompt, "index")
-        self.index_tokens[retriever] += reply.input_tokens
+        if (retriever, prompt) not in self._counted:
+            self.index_tokens[retriever] += reply.input_tokens
+            self._counted.add((retriever, prompt))
         return reply.text_of("index")
 
     def _asker(self, step: str) -> Asker:
@@ -192,15 +203,8 @@ class Experiment:
     def _looks(
         self, study: Study, strategy: Strategy, pipeline_of: Callable[[Question], ChainPipeline]
     ) -> dict[Key, Look]:
-        asked = runs.ask_looks(
-            pipeline_of,
-            study.questions,
-            (strategy,),
-            judge=self.judge,
-            given=_given_of,
-            concurrency=self.concurrency,
-            on_progress=self.on_progress,
-        )
+        how: dict[str, Any] = {"concurrency": self.concurrency, "on_progress": self.on_progress, "judge": self.judge}
+        asked = runs.ask_looks(pipeline_of, study.questions, (strategy,), given=_given_of, **how)
         study.failures += asked.failures
         study.stopped = study.stopped or asked.stopped
         return {look.key: look for look in asked.looks}

@@ -16,14 +16,13 @@ from selfroute_workbench.evaluation.questions import Question
 from selfroute_workbench.evaluation.table import Cell, Cells, Table
 
 from . import published
-from .compared import WINS, Pair, counted, kept_keys, kept_of, pairs_of, question_word
+from .compared import WINS, Pair, counted, kept_keys, kept_of, pairs_of, question_word, shared_keys
 from .datasets import DATASETS
 from .metrics import SEQUEL
 from .prompts import ANSWERED, LETTERS, UNREADABLE
-from .study import REFUSAL, STRATEGIES, Study, Variant
+from .study import REFUSAL, STRATEGIES, WITHOUT_K, Study, Variant
 
 _TYPES = {"window": "index", "tree": "index", "raptor": "summaries"}
-_WITHOUT_K = ("tree", "raptor")  # one chunk, and so many tokens
 _CORRECT = (
     "Correct and better by the measures of the sequel's text, strict exact match and F1 over sets of words, and of its "
     "program, which is looser; choices by their scores."
@@ -76,7 +75,8 @@ def _beside(study: Study, papers: Collection[str]) -> Table | None:
             if some := [line[name] for name in names if name in line]:
                 rows.append((model, row, fmean(some) if len(some) == len(names) else None, *map(line.get, names)))
     notes = ("Avg is the average over these data sets.", *_cuts(study), *_fewer(study, names))
-    return Table("paper", "Beside the paper's figures (Tables 1 to 3)", ("", "row", "Avg", *names), tuple(rows), notes)
+    title = f"{next(iter(study.results)).label}, beside the paper's figures, k=5 (Tables 1 to 3)"
+    return Table("paper", title, ("", "row", "Avg", *names), tuple(rows), notes)
 
 
 def _by_k(study: Study, papers: Collection[str]) -> Table | None:
@@ -91,7 +91,7 @@ def _by_k(study: Study, papers: Collection[str]) -> Table | None:
         ending = "" if are_papers else _by(study)
         own = [figures[row + ending][0] for row in ("RAG", "Self-Route", _LC)]
         own += [figures[row][0] for row in ("RAG token %", "token %")]
-        rows.append((k, *own, *(published.K.get(k, ("",) * 4) if are_papers else ())))
+        rows.append((k, *own, *(published.K.get(k, (None,) * 4) if are_papers else ())))
     columns = ("RAG", "Self-Route", "long context", "RAG token %", "Self-Route token %")
     theirs = tuple(f"paper {name}" for name in columns if name != "long context") if are_papers else ()
     notes = ("The paper's are Gemini-1.5-Pro's.", *_fewer(study, names)) if are_papers else ()
@@ -130,8 +130,8 @@ def _wins(study: Study, pairs: Sequence[Pair]) -> Table:
         (name, by, len(part), *counted(part, measures)) for by, measures in SEQUEL.items() for name, part in named
     )
     title = "RAG and the long context, question by question (the sequel's Table 4)"
-    known = len(study.closed_book) - len(kept_keys(study, SEQUEL["text"]))
-    notes = (_CORRECT, *([f"Left out, as known from memory: {known:,}."] if study.closed_book else ()), *_cuts(study))
+    gone = len(study.questions) - len(kept_keys(study, SEQUEL["text"]))
+    notes = (_CORRECT, *([f"Left out, as known from memory or not asked: {gone:,}."] if gone else ()), *_cuts(study))
     return Table("wins", title, ("", "by its", "questions", *WINS), rows, notes)
 
 
@@ -166,14 +166,14 @@ def _retrievers(study: Study) -> Table:
 
 
 def _k(variant: Variant) -> Cell:
-    return "" if variant.retriever in _WITHOUT_K else variant.k
+    return "" if variant.retriever in WITHOUT_K else variant.k
 
 
 def _closed_book(study: Study, papers: Collection[str]) -> Table | None:
-    if not study.closed_book:
+    if study.closed_book is None:
         return None
     results, kept = next(iter(study.results.values())), kept_keys(study, SEQUEL["text"])
-    results = [result for result in results if result.key in study.closed_book]
+    results = [result for result in results if result.key in shared_keys(study) & study.closed_book.keys()]
     rest = [result for result in results if result.key in kept]
     names = list(dict.fromkeys(result.key[0] for result in results))
     rows: list[Cells] = [("questions", *(len({one.key for one in some}) for some in (results, rest)))]
@@ -188,7 +188,7 @@ def _closed_book(study: Study, papers: Collection[str]) -> Table | None:
 
 
 def _filtered(study: Study, papers: Collection[str]) -> Table | None:
-    asked = [question for question in study.questions if question.key in study.closed_book]
+    asked = [question for question in study.questions if question.key in (study.closed_book or {})]
     kept_by = {by: kept_keys(study, measures) for by, measures in SEQUEL.items()}
     rows: list[Cells] = []
     for name in dict.fromkeys(question.dataset for question in asked):
@@ -219,7 +219,7 @@ def _only_on(study: Study, papers: Collection[str]) -> Table | None:
     )
     title = f"The long context without and with “based on the article”{ending} (Table 4)"
     columns = ("", "without", "with", "paper without", "paper with")
-    notes = ("With is the run of Table 1.", *_cuts(study), *_fewer(study, [str(row[0]) for row in rows if row[3]]))
+    notes = ("With is the prompt of Table 1.", *_cuts(study), *_fewer(study, [str(row[0]) for row in rows if row[3]]))
     return Table("based_only_on", title, columns, rows, notes)
 
 
@@ -243,15 +243,16 @@ JUDGED = ", judged"
 
 
 def _figures(study: Study, results: Sequence[Result], datasets: Sequence[str]) -> dict[str, list[float | None]]:
-    """Return Table 1's rows over what RAG and the long context both finished: the average, and each data set's."""
+    """Return Table 1's rows, over the questions that all finished: the average over data sets, and each one's."""
     by: dict[Strategy, dict[Key, Result]] = {
         strategy: {one.key: one for one in results if one.strategy == strategy} for strategy in STRATEGIES
     }
-    keys = {name: [key for key in by["rag"] if key in by[_STRATEGY] and key[0] == name] for name in datasets}
+    shared = shared_keys(study)
+    keys = {name: [key for key in by["paper"] if key in shared and key[0] == name] for name in datasets}
     lines: dict[str, list[float | None]] = {}
     for ending in dict.fromkeys(("", _by(study))):
         scores = {of: {key: _score(one, ending) for key, one in by[of].items()} for of in _ROWS}
-        both = [key for key in scores["rag"] if None not in (scores["rag"][key], scores[_STRATEGY].get(key))]
+        both = [key for key in by["paper"] if key in shared and None not in (of[key] for of in scores.values())]
         for of, row in _ROWS.items():
             lines[row + ending] = [_mean(scores[of][key] for key in both if key[0] == name) for name in datasets]
     lines["answerable %"] = [_mean(100.0 * (by["paper"][key].route == "rag") for key in some) for some in keys.values()]
@@ -260,7 +261,7 @@ def _figures(study: Study, results: Sequence[Result], datasets: Sequence[str]) -
             _share((by[strategy][key].input_tokens, by[_STRATEGY][key].input_tokens + lost.get(key, 0)) for key in some)
             for some in keys.values()
         ]
-    return {row: [_mean(line), *line] for row, line in lines.items()}
+    return {row: [None if None in line else _mean(line), *line] for row, line in lines.items()}
 
 
 def _share(counts: Iterable[tuple[int, int]]) -> float | None:
@@ -298,12 +299,11 @@ def _notes(study: Study) -> Iterator[str]:
         yield "Index token %: what an index asked the model itself, for its summaries and its choices."
     for variant, dropped in study.dropped.items():
         if dropped:
-            yield f"With {variant.retriever} and k={variant.k}, {dropped:,} drafts lost passages, to fit the window."
+            yield f"With {variant.label}, {dropped:,} drafts lost passages, to fit the window."
     if study.failures:
-        yield (
-            f"Steps that failed: {len(study.failures):,}; questions without RAG's reply or the long context's are left "
-            f"out. The first: {study.failures[0].error}"
-        )
+        yield f"Steps that failed: {len(study.failures):,}, the first: {study.failures[0].error}"
+    if (count := len(shared_keys(study))) < len(study.questions):
+        yield f"The rows are over {count:,} questions, which each draft and the long context finished."
     if study.stopped:
         yield f"The run ended early: {study.stopped}."
 
@@ -318,5 +318,5 @@ def _cuts(study: Study) -> Iterator[str]:
 
 def _fewer(study: Study, names: Sequence[str]) -> tuple[str, ...]:
     """Return the note for the paper's figures if this run has fewer questions."""
-    size, asked = sum(DATASETS[name].size for name in names), sum(one.dataset in names for one in study.questions)
-    return (f"The paper's are over {size:,} questions, this run's over {asked:,}.",) if asked < size else ()
+    size, own = sum(DATASETS[name].size for name in names), sum(key[0] in names for key in shared_keys(study))
+    return (f"The paper's are over {size:,} questions, this run's over {own:,}.",) if own < size else ()

@@ -39,9 +39,8 @@ class _Model(CustomLLM):
 class TreeRetriever(Retriever):
     """Goes from summaries down to one chunk, as a model chooses: TreeIndex and its default, select_leaf.
 
-    The model summarizes ten neighbours at a time, up to ten summaries at the top. For a question it is shown these with
-    numbers and names one, then what that one summarizes, down to a chunk. `k` is not used: one chunk is found, with the
-    score 0, or none if the reply names none of the numbers.
+    The model summarizes ten neighbours at a time, and for a question names one of the top summaries, then one of what
+    that is of, down to a chunk. `k` is not used: one chunk is found, or none if the reply names no number.
     """
 
     def __init__(self, answer: Callable[[str], str]) -> None:

@@ -254,17 +254,53 @@ def test_study_window_binds_drafts(model: langchain_parts.ScriptedModel) -> None
     study = trial.ask([replace(QUESTIONS[0], document=text)], {"first": First()}, [2, 25])
     assert study.dropped == {Variant("first", 2): 0, Variant("first", 25): 1}
     assert max(len(call.prompt) for call in model.calls) < 4_000 * 5
-    assert "With first and k=25, 1 drafts lost passages, to fit the window." in made(study)["main"].notes
+    assert "With first, k=25, 1 drafts lost passages, to fit the window." in made(study)["main"].notes
 
 
 def test_study_rows_are_over_the_same_questions(model: langchain_parts.ScriptedModel) -> None:
     """A question whose document could not be read is in no row, whatever its draft says."""
     study = experiment(model).ask(QUESTIONS[:2], {"first": First()}, [1])
     (results,) = study.results.values()
-    gone = [one for one in results if one.key != QUESTIONS[0].key or one.strategy != "long_context"]
-    study.results[Variant("first", 1)] = gone
-    rows = {row[0]: row[3] for row in made(study)["main"].rows}
-    assert (rows["RAG"], rows["Self-Route"], rows["long context"], rows["answerable %"]) == (0, 100, 100, 0)
+    study.results[Variant("first", 1)] = [
+        one for one in results if one.key != QUESTIONS[0].key or one.strategy == "rag"
+    ]
+    study.results[Variant("first", 2)] = list(results)
+    found = made(study)
+    for k in (1, 2):
+        rows = {row[0]: row[3] for row in found["main"].rows if row[2] == k}
+        assert (rows["RAG"], rows["Self-Route"], rows["answerable %"]) == (0, 100, 0)
+    assert "The rows are over 1 questions, which each draft and the long context finished." in found["main"].notes
+    study.questions = [*study.questions, QUESTIONS[2]]
+    assert {row[3] for row in made(study)["main"].rows} == {None}, "there is no average over a data set without rows"
+
+
+def test_study_stops_before_documents() -> None:
+    def fail(prompt: str) -> tuple[str]:
+        raise ConnectionError(prompt[:1])
+
+    model = langchain_parts.ScriptedModel(draft=fail, final=fail)
+    study = experiment(model, concurrency=1).ask(
+        [a_question(name, document=WORDS) for name in "abcdefgh"], {"f": First()}, [1]
+    )
+    assert "so the rest were not asked" in (study.stopped or "")
+    assert len(model.calls) == 5
+    assert made(study)["main"].rows
+
+
+def test_study_closed_book_that_fails(model: langchain_parts.ScriptedModel) -> None:
+    study = experiment(model).ask(QUESTIONS, {"first": First()}, [1])
+    study.closed_book = {}
+    found = made(study)
+    assert not found.keys() & {"wins", "kinds", "retrievers", "filtered"}, "nobody knows what is known"
+
+
+def test_study_index_tokens(capsys: pytest.CaptureFixture[str]) -> None:
+    shares = []
+    for k in ("5", "5,1"):
+        assert command.main(["demo", "--limit", "3", "--retriever", "tree", "--k", k]) == 0
+        shares += [line.split() for line in capsys.readouterr().out.splitlines() if line.startswith("index token %")]
+    assert len(shares) == 2
+    assert shares[0] == shares[1], "what is asked once counts once, and another k asks nothing more"
 
 
 def test_study_judge_that_fails(model: langchain_parts.ScriptedModel) -> None:
@@ -387,9 +423,10 @@ def test_make_paper(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     [
         (["nowhere", "--model", "openai:gpt-4o-mini"], "'nowhere' is neither a data set nor a file"),
         (["narrativeqa"], "recorded replies answer the questions of demo alone: name a model with --model"),
-        (["--max-cost", "much"], "invalid dollars value: 'much'"),
+        (["--max-cost", "much"], "'much' is not a number from 1"),
+        (["--max-cost", "nan"], "'nan' is not a number from 1"),
         (["--sequel-prompts", "--compare-based-only-on"], "is about the paper's prompts: leave out --sequel-prompts"),
-        (["--figures", __file__], "is a file: name a folder"),
+        (["--figures", __file__], "File exists"),
         (["--k", "0"], "'0' is not a number from 1"),
         (["--k", "5,-1"], "'-1' is not a number from 1"),
         (["--k", "abc"], "'abc' is not a number from 1"),
