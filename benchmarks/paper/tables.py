@@ -28,7 +28,7 @@ _CORRECT = (
     "program, which is looser; choices by their scores."
 )
 _MEMORY = "A question is answered from memory if its answer without any text is exactly a reference."
-_TOKENS = "Token %: the tokens of a data set, of the long context's; uncut: of what whole documents would have taken."
+_TOKENS = "Token %: a data set's tokens together, of those of the long context; uncut: of those of whole documents."
 _BIN = 10
 
 _STRATEGY: Strategy = "long_context"
