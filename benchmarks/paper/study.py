@@ -118,7 +118,6 @@ class Experiment:
     concurrency: int = 4
     on_progress: Callable[[int], object] = lambda _: None
     index_tokens: Counter[str] = field(default_factory=Counter, init=False)
-    _counted: set[tuple[str, str]] = field(default_factory=set, init=False)
 
     def __post_init__(self) -> None:
         """Have the model say how long its window is."""
@@ -189,9 +188,7 @@ class Experiment:
     def answer(self, retriever: str, prompt: str) -> str:
         """Answer the prompt of a retriever's index, which has the model summarize or choose."""
         reply, _ = self._asker("index").ask(prompt, "index")
-        if (retriever, prompt) not in self._counted:
-            self.index_tokens[retriever] += reply.input_tokens
-            self._counted.add((retriever, prompt))
+        self.index_tokens[retriever] += reply.input_tokens
         return reply.text_of("index")
 
     def _asker(self, step: str) -> Asker:
