@@ -14,7 +14,7 @@ PYTHON_AT := sh -c '"$$0" -c "import sys; print(sys.executable)" 2> /dev/null ||
 	ls -d "$${PYENV_ROOT:-$$HOME/.pyenv}/versions/$${0\#python}".*/bin/"$$0" 2> /dev/null | tail -n 1'
 # The versions that the wheel is tried with, on each of them; `make release CONSTRAINTS=` takes the newest.
 CONSTRAINTS ?= constraints.txt
-# In one process more than there are processors, in an order that is drawn anew; the first lines say how to draw it again.
+# In one process more than there are processors, in an order that is drawn each time; the first lines say how to draw it again.
 PARALLEL := --numprocesses auto --dist worksteal
 # Every example of each property.
 WHOLE := --hypothesis-profile matrix

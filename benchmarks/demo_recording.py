@@ -65,10 +65,10 @@ def take_in(folder: Path) -> None:
             one = asked[row["id"]]
             if "grade" in row:
                 about = {"question": ids[one["question"]], "answer": one["answer"]}
-                _add(RECORDING / "grades.jsonl", {**about, "grade": row["grade"]})
+                add(RECORDING / "grades.jsonl", {**about, "grade": row["grade"]})
             else:
                 about = {"question": one["question"], "step": one["step"].removesuffix("_20"), "prompt": one["id"]}
-                _add(RECORDING / "replies.jsonl", {**about, "characters": one["characters"], "reply": row["reply"]})
+                add(RECORDING / "replies.jsonl", {**about, "characters": one["characters"], "reply": row["reply"]})
 
 
 def ask_all() -> Iterator[dict[str, Any]]:
@@ -118,9 +118,9 @@ def main(folder: Path) -> None:
         if row["step"] == "long_context":
             row["prompt"] = row["prompt"].replace(document.strip(), "{document}")
             (folder / "long_context_document.txt").write_text(document, "utf-8")
-        _add(folder / f"{row['step']}.jsonl", row)
+        add(folder / f"{row['step']}.jsonl", row)
     for row in () if rows else ungraded():
-        _add(folder / "grading.jsonl", row)
+        add(folder / "grading.jsonl", row)
     print({path.name: len(_rows(path)) for path in sorted(folder.glob("*.jsonl"))} or "nothing is missing")
 
 
@@ -128,7 +128,8 @@ def _rows(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
-def _add(path: Path, row: dict[str, Any]) -> None:
+def add(path: Path, row: dict[str, Any]) -> None:
+    """Add a row to a JSONL file."""
     with path.open("a", encoding="utf-8") as file:
         file.write(json.dumps(row, ensure_ascii=False) + "\n")
 

@@ -9,7 +9,6 @@ of `id` and `reply`); the next call takes these in and writes what is missing th
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from functools import partial
@@ -18,6 +17,7 @@ from typing import Any
 
 from pydantic import Field
 
+from demo_recording import add
 from paper.datasets import DEMO, resolve
 from paper.recorded import FOLDER as RECORDING
 from paper.recorded import RecordedStudy, rows_of
@@ -63,11 +63,11 @@ class Tree(Experiment):
 def take_in(folder: Path) -> None:
     """Add the replies and grades in a folder to the recording."""
     for row in rows_of(folder / "replies.jsonl"):
-        _add(RECORDING / "replies.jsonl", {"prompt": row["id"], "reply": row["reply"]})
+        add(RECORDING / "replies.jsonl", {"prompt": row["id"], "reply": row["reply"]})
     graded = {row["id"]: row for row in rows_of(folder / "grading.jsonl")}
     for row in rows_of(folder / "grades.jsonl"):
         one = graded[row["id"]]
-        _add(RECORDING / "grades.jsonl", {"question": one["of"], "answer": one["answer"], "grade": row["grade"]})
+        add(RECORDING / "grades.jsonl", {"question": one["of"], "answer": one["answer"], "grade": row["grade"]})
 
 
 def run(llm: Noting) -> tuple[list[Question], Iterator[Look]]:
@@ -114,18 +114,12 @@ def main(folder: Path) -> None:
     llm = Noting()
     questions, looks = run(llm)
     for name, prompt in llm.missing.items():
-        _add(folder / "prompts.jsonl", {"id": name, "prompt": prompt.replace(document, "{document}")})
+        add(folder / "prompts.jsonl", {"id": name, "prompt": prompt.replace(document, "{document}")})
     (folder / "document.txt").write_text(document, "utf-8")
     for row in () if llm.missing else ungraded(questions, looks):
-        _add(folder / "grading.jsonl", row)
+        add(folder / "grading.jsonl", row)
     found = {path.name: len(rows_of(path)) for path in sorted(folder.glob("*.jsonl"))}
     print(found or "nothing is missing")
-
-
-def _add(path: Path, row: dict[str, Any]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
 if __name__ == "__main__":

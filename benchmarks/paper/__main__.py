@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--embeddings", default="all-MiniLM-L6-v2", help="what window and raptor compare by")
     parser.add_argument("--limit", type=_positive)
     parser.add_argument("--out", type=Path, default=Path("paper"))
-    parser.add_argument("--figures", type=Path, help="the folder to draw the papers' figures in")
+    parser.add_argument("--figures", type=_folder, help="the folder to draw the papers' figures in")
     parser.add_argument("--max-cost", type=_dollars)
     parser.add_argument("--concurrency", type=_positive, default=4)
     parser.add_argument("--drop-closed-book", action="store_true", help="Table 5; the sequel's tables")
@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         return _run(options)
-    except (ConfigurationError, InputError, OSError) as error:
+    except (ConfigurationError, InputError) as error:
         print(f"paper: {error}", file=sys.stderr)
         return 2
 
@@ -81,6 +81,15 @@ def _dollars(text: str) -> Decimal:
     return Decimal(text)
 
 
+def _folder(text: str) -> Path:
+    try:
+        Path(text).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        msg = f"{text} is no folder, and cannot be made: {error.strerror}"
+        raise argparse.ArgumentTypeError(msg) from error
+    return Path(text)
+
+
 def _numbers(text: str) -> list[int]:
     return list(dict.fromkeys(_positive(each) for each in text.split(",")))
 
@@ -90,8 +99,6 @@ def _run(options: argparse.Namespace) -> int:
     if options.sequel_prompts and options.compare_based_only_on:
         msg = "--compare-based-only-on is about the paper's prompts: leave out --sequel-prompts"
         raise ConfigurationError(msg)
-    if options.figures:
-        options.figures.mkdir(parents=True, exist_ok=True)
     if not options.model and options.data != [DEMO]:
         msg = f"recorded replies answer the questions of {DEMO} alone: name a model with --model provider:name"
         raise ConfigurationError(msg)

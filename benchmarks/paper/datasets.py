@@ -24,9 +24,7 @@ from selfroute_workbench.kept import rows
 from . import metrics  # noqa: F401 - it adds those of the data sets
 
 Benchmark = Literal["LongBench", "InfiniteBench"]
-
 DEMO = corpus.NAME
-
 _REPOSITORIES: Mapping[Benchmark, str] = {
     "LongBench": "THUDM/LongBench",
     "InfiniteBench": "xinrongzhang2022/InfiniteBench",

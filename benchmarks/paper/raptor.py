@@ -46,7 +46,7 @@ class _Node(NamedTuple):
 class RaptorRetriever(Dense):
     """Finds chunks and summaries of clusters of chunks, whichever are nearest to the question.
 
-    It splits the document anew, at the ends of sentences. `k` is not used: it finds what fits 2,000 tokens together.
+    It splits the document again, at the ends of sentences. `k` is not used: it finds what fits 2,000 tokens together.
     """
 
     def __init__(self, questions: Any, passages: Any, summarize: Callable[[str], str]) -> None:

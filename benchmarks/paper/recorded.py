@@ -47,5 +47,5 @@ class RecordedStudy(RecordedModel):
 
 
 def rows_of(path: Path) -> list[dict[str, Any]]:
-    """Read a JSONL file; none is empty."""
+    """Read a JSONL file; one that is missing has no rows."""
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.exists() else []

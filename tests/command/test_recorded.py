@@ -37,7 +37,7 @@ def as_question(asked: DemoQuestion) -> Question:
 def test_recorded_prompts_are_current(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     shown = run("demo").out
-    assert "other passages" not in shown, "record the replies anew: prompts, splitting or the document have changed"
+    assert "other passages" not in shown, "record the replies again: prompts, splitting or the document have changed"
     lines = shown.splitlines()
     assert max(map(len, lines)) <= 80
     story = shown.partition("One question in full")[2].partition("answered by")[0]

@@ -7,6 +7,7 @@ from io import StringIO
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from selfroute.answerability import Verdict
 from selfroute.answerability.ending import ANSWERED, EMPTY, NO_PASSAGES, STARTED
@@ -17,7 +18,7 @@ from selfroute_workbench.command.demo_answers import DemoAnswer, totals
 from selfroute_workbench.command.demo_screen import show_demo_answer, show_totals
 from selfroute_workbench.command.models import Models
 from selfroute_workbench.command.sessions import Output
-from selfroute_workbench.command.terminal import open_console
+from selfroute_workbench.command.terminal import open_console, stage
 from selfroute_workbench.demo.corpus import DemoQuestion
 
 DECLINED = Verdict(declined=True, signal="sentinel", evidence="unanswerable")
@@ -108,3 +109,19 @@ def test_show_totals(ways: list[str]) -> None:
     show_totals(console, counted, ledger, models=MODELS, seconds={})
     shown = [line.partition("  ")[0] for line in stream.getvalue().splitlines()]
     assert [line for line in shown if line in {"by sections", "stopped"}] == ["by sections", "stopped"] * more
+
+
+@pytest.mark.parametrize(
+    ("total", "shown"),
+    [
+        (270, ["Asking ...", *(f"Asking, {done} of 270 ..." for done in (68, 136, 204))]),
+        (30, ["Asking ..."]),
+        (None, ["Asking ..."]),
+    ],
+)
+def test_stage_in_a_file(total: int | None, shown: list[str]) -> None:
+    stream = StringIO()
+    with stage(Console(file=stream, width=80), "Asking", total) as advance:
+        for _ in range(total or 0):
+            advance(1)
+    assert stream.getvalue().splitlines() == shown

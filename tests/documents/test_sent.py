@@ -34,14 +34,14 @@ def test_a_text_was_sent_where_each_word_of_it_was(starts: list[int], length: in
 @pytest.mark.parametrize(
     ("pieces", "text", "known"),
     [
-        (["The pump was mended at nine."], "The pump was mended at nine.", True),
-        (["The pump was  mended\nat nine."], "The pump\twas mended at nine.", True),
-        (["The pump was mended at nine."], "The pump was mended at nine. * * *", True),
-        (["The pump was mended at nine."], "The pump was mended at nine. ✓", False),
-        (["The pump was mended at nine."], "The pump was mended at nine. No.", False),
-        (["Yes."], "Yes. The pump was mended.", False),
+        (["The pump was repaired at nine."], "The pump was repaired at nine.", True),
+        (["The pump was  repaired\nat nine."], "The pump\twas repaired at nine.", True),
+        (["The pump was repaired at nine."], "The pump was repaired at nine. * * *", True),
+        (["The pump was repaired at nine."], "The pump was repaired at nine. ✓", False),
+        (["The pump was repaired at nine."], "The pump was repaired at nine. No.", False),
+        (["Yes."], "Yes. The pump was repaired.", False),
         ([], "The pump.", False),
-        (["The pump was mended at nine."], "", True),
+        (["The pump was repaired at nine."], "", True),
     ],
 )
 def test_what_counts_as_new(pieces: list[str], text: str, *, known: bool) -> None:

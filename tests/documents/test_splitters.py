@@ -282,7 +282,7 @@ NODES: dict[str, Callable[[], list[BaseNode]]] = {
     "in any order": lambda: _shuffled(_nodes()),
     "two runs": lambda: _nodes() + _nodes(),
     "two runs in any order": lambda: _shuffled(_nodes() + _nodes()),
-    "a run that stopped half-way and began anew": lambda: _nodes()[:6] + _nodes(),
+    "a run that stopped half-way and began again": lambda: _nodes()[:6] + _nodes(),
     "one node once more": lambda: [*(nodes := _nodes()), _copied(nodes[4])],
     "the last node once more": lambda: [*(nodes := _nodes()), _copied(nodes[-1])],
     "one node handed over twice": lambda: [*(nodes := _nodes()), nodes[4]],

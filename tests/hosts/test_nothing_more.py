@@ -233,7 +233,7 @@ async def test_first_sections_are_left_out_of_few_documents(where: str) -> None:
 
 
 ROWS = Store(
-    texts := {f"row {n}": f"Row {n}: the pump of boat {n} was mended at the yard." for n in range(12)},
+    texts := {f"row {n}": f"Row {n}: the pump of boat {n} was repaired at the yard." for n in range(12)},
     [Text(text, name, 0) for name, text in texts.items()],
 )
 

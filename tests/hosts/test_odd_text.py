@@ -9,8 +9,8 @@ from scenarios import FINAL, FOUND
 from selfroute.errors import DocumentNotFoundError
 
 BEGINNING = "Read the following text"  # of a prompt with whole documents
-HALF = "The pump \ud83d was mended, \udc00 and \ud83d\ude00 nobody came."
-SENT = "The pump � was mended, � and \U0001f600 nobody came."
+HALF = "The pump \ud83d was repaired, \udc00 and \ud83d\ude00 nobody came."
+SENT = "The pump � was repaired, � and \U0001f600 nobody came."
 
 
 @everywhere
@@ -38,7 +38,7 @@ async def test_a_document_that_is_gone_costs_no_other(where: str) -> None:
         await pipeline(where, passages=[gone], documents=documents, final=FINAL, sections=None, marker=BEGINNING).ask()
 
 
-ONE, TWO, THREE = "The pump was mended.", "Tea was served.", "Nobody spoke of the crane."
+ONE, TWO, THREE = "The pump was repaired.", "Tea was served.", "Nobody spoke of the crane."
 
 
 @everywhere

@@ -426,7 +426,7 @@ def test_make_paper(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
         (["--max-cost", "much"], "'much' is not a number from 1"),
         (["--max-cost", "nan"], "'nan' is not a number from 1"),
         (["--sequel-prompts", "--compare-based-only-on"], "is about the paper's prompts: leave out --sequel-prompts"),
-        (["--figures", __file__], "File exists"),
+        (["--figures", __file__], "is no folder, and cannot be made: File exists"),
         (["--k", "0"], "'0' is not a number from 1"),
         (["--k", "5,-1"], "'-1' is not a number from 1"),
         (["--k", "abc"], "'abc' is not a number from 1"),

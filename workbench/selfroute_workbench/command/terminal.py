@@ -48,8 +48,8 @@ def stage(console: Console, title: str, total: int | None = None) -> Iterator[Ca
 
 
 def _quarters(console: Console, title: str, total: int) -> Callable[[int], None]:
-    """Return what is told of each step, and prints a line after a quarter of many."""
-    quarter = total // 4 if total >= _MANY else total + 1
+    """Return a function that takes how many more steps are done, and prints a line after each quarter of many steps."""
+    quarter = -(-total // 4) if total >= _MANY else total + 1
     done = count()
 
     def advance(steps: int) -> None:
