@@ -20,7 +20,7 @@ from selfroute.calls.drivers import arun, run
 from selfroute.calls.drivers import astream as astream_items
 from selfroute.calls.drivers import stream as stream_items
 from selfroute.effects import Answer, Decided
-from selfroute.hangup import cancelled_once
+from selfroute.hangup import StopWhenLeft
 from selfroute.usage.entry import Entry
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -175,9 +175,7 @@ async def astream(
 
     outer: Any = chain._atransform_stream_with_config(once(), transform, config, **options)  # noqa: SLF001
     try:
-        first = await cancelled_once(anext(outer))  # until then a model may not have begun to reply
-        yield whole_chunk(first)
-        async for chunk in outer:
+        async for chunk in StopWhenLeft(outer):
             yield whole_chunk(chunk)
     finally:
         for chunks in inner:

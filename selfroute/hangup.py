@@ -11,7 +11,7 @@ import gc
 from collections.abc import AsyncIterator, Awaitable, Iterator
 from contextlib import suppress
 from types import GeneratorType
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 Result = TypeVar("Result")
 
@@ -104,6 +104,29 @@ async def cancelled_once(awaitable: Awaitable[Result]) -> Result:
             with suppress(asyncio.CancelledError):
                 await asyncio.wait([task], timeout=_AGAIN)
         raise
+
+
+class StopWhenLeft(Generic[Result]):
+    """An async stream that is cancelled once, however often its reader is.
+
+    It is for streams within a web framework on anyio, as FastAPI is, whose framework does not do this: LangGraph's.
+
+    Example:
+        ```python
+        async for message, _ in StopWhenLeft(agent.astream(question, stream_mode="messages")):
+            yield message.text
+        ```
+    """
+
+    def __init__(self, pieces: AsyncIterator[Result]) -> None:
+        """Read a stream."""
+        self._pieces = pieces
+
+    def __aiter__(self) -> AsyncIterator[Result]:
+        return self
+
+    async def __anext__(self) -> Result:
+        return await cancelled_once(anext(self._pieces))
 
 
 async def _leave(pieces: AsyncIterator[Any], most: int) -> None:

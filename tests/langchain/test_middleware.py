@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import sys
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
+import anyio
 import pytest
 
 pytest.importorskip("langchain.agents")
@@ -18,18 +20,20 @@ from langchain.agents.structured_output import ProviderStrategy, StructuredOutpu
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, RemoveMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
-from langchain_core.runnables import ConfigurableField
+from langchain_core.runnables import ConfigurableField, RunnableLambda
 from langchain_core.tools import tool
 from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import MessagesState, StateGraph
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from pydantic import BaseModel
 
-from langchain_selfroute import SelfRouteLedger, SelfRouteMiddleware, StoredDocuments
+from langchain_selfroute import SelfRouteChain, SelfRouteLedger, SelfRouteMiddleware, StoredDocuments
 from langchain_stores import EMBEDDING, chunks_of, text_of
 from loopback import LoopbackServer, Reply, Request
 from selfroute.errors import ConfigurationError
+from selfroute.hangup import StopWhenLeft
 from selfroute.policies import Budget
 
 QUESTION = "What does the crane lift?"
@@ -221,6 +225,35 @@ async def test_middleware_over_a_provider_s_client(store: Any, awaited: bool) ->
     for body in asked:
         assert body["messages"][0]["content"] == "Be brief."
         assert [one["function"]["name"] for one in body["tools"]] == ["clock"]
+
+
+@pytest.mark.skipif(not HAS_CONFIG, reason="the question of an awaited agent is refused")
+@pytest.mark.parametrize("is_agent", [True, False], ids=["agent", "graph"])
+@pytest.mark.parametrize("stream_mode", ["messages", "values"])
+async def test_graph_that_is_left_stops_its_model(store: Any, is_agent: bool, stream_mode: str) -> None:
+    reply = Reply(WHOLE, first_delay=0.1, hold_after=3)  # in the middle of a word
+    with LoopbackServer(lambda request: DRAFT if "Passages" in str(request.body) else reply) as server:
+        model = ChatOpenAI(model="test", base_url=server.openai_url, api_key="none", max_retries=0, streaming=True)
+        graph: Any
+        if is_agent:
+            graph = create_agent(model, middleware=[SelfRouteMiddleware.from_vectorstore(store)])
+        else:
+            drawn = StateGraph(MessagesState)
+            chain = SelfRouteChain.from_vectorstore(store, model)
+            drawn.add_node("ask", RunnableLambda(lambda _: QUESTION) | chain | (lambda one: {"messages": one["answer"]}))
+            graph = drawn.set_entry_point("ask").compile()
+
+        async def read() -> None:
+            async for _ in StopWhenLeft(graph.astream({"messages": [("user", QUESTION)]}, stream_mode=stream_mode)):
+                pass
+
+        async with anyio.create_task_group() as requests:  # FastAPI drops a request like this
+            requests.start_soon(read)
+            while [entry.sent for entry in server.book] != [len(DRAFT.split()), 3]:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+            requests.cancel_scope.cancel()
+        await asyncio.to_thread(server.settle)
+        assert [entry.left for entry in server.book] == [False, True]
 
 
 class Lift(BaseModel):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import anyio
 import pytest
 
 pytest.importorskip("workflows")
@@ -72,6 +73,24 @@ async def test_workflow_reads_documents_after_a_decline(streaming: bool) -> None
     text = "".join(event.delta for event in events if isinstance(event, TextEvent))
     assert text == ("Nets and barrels." if streaming else "")
     assert len(llm.calls) == 2
+
+
+async def test_workflow_that_is_cancelled_stops_its_model() -> None:
+    engine, llm = engine_of(final=tuple(f"word {number} " for number in range(500)), streaming=True, delay=0.01)
+
+    async def read() -> None:
+        handler = SelfRouteWorkflow(engine).run(question=QUESTION)
+        try:
+            async for event in handler.stream_events():
+                if isinstance(event, TextEvent):
+                    requests.cancel_scope.cancel()  # as FastAPI drops a request
+        finally:
+            with anyio.CancelScope(shield=True):
+                await handler.cancel_run()
+
+    async with anyio.create_task_group() as requests:
+        requests.start_soon(read)
+    assert (llm.calls[-1].ended, llm.calls[-1].emitted < 20) == ("closed", True)
 
 
 @pytest.mark.parametrize("name", ["question", "query", "input", "user_msg"])
