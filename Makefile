@@ -25,9 +25,10 @@ NOT_OLDEST := $(addprefix tests/,$(addprefix caching/test_,flights.py providers.
 	evaluation/% paper/% \
 	languages/test_answerability.py support/% $(addprefix usage/test_,ledger_books.py telemetry.py))
 OLDEST_TESTS := $(filter-out $(NOT_OLDEST),$(wildcard tests/*/test_*.py))
-# What agents use; on Python 3.10, LangGraph hands its config to no function that is awaited.
-AGENT_TESTS := $(addprefix tests/,$(addprefix hosts/test_,lookup.py) \
-	$(addprefix langchain/test_,bound.py composition.py middleware.py) $(addprefix llamaindex/test_,agents.py workflow.py))
+# Streams and agents: how a cancelled task ends, and what LangGraph hands to an awaited function, differ between Pythons.
+AGENT_TESTS := $(addprefix tests/,core/test_hangup.py $(addprefix hosts/test_,lookup.py wires.py) \
+	$(addprefix langchain/test_,bound.py composition.py middleware.py wires.py) \
+	$(addprefix llamaindex/test_,agents.py leaving.py wires.py workflow.py))
 export HF_HUB_OFFLINE ?= 1
 export ANONYMIZED_TELEMETRY ?= False
 # The tests start many processes, which take twice as long where each compiles again what it imports.
@@ -66,17 +67,19 @@ test-oldest: $(VENV_OLDEST)/.test ## Run the tests with the oldest frameworks th
 	$(VENV_OLDEST)/bin/python -m pytest $(PARALLEL) -m "not matrix" $(OLDEST_TESTS)
 
 test-pythons: $(VENV)/.release ## Run the tests of both frameworks on each Python that is there, on the PATH or in pyenv
-	for name in $(PYTHONS); do \
-		python="$$($(PYTHON_AT) $$name)" && [ -n "$$python" ] || { echo "MISSING: there is no $$name."; continue; }; \
+	missing=; for name in $(PYTHONS); do \
+		python="$$($(PYTHON_AT) $$name)" && [ -n "$$python" ] || { missing="$$missing $$name"; continue; }; \
 		$(BIN)/uv venv --quiet --clear --python "$$python" $(VENV)/each && \
 		$(BIN)/uv pip install --quiet --python $(VENV)/each \
 			$(addprefix --constraint ,$(CONSTRAINTS)) --editable . --group test-frameworks && \
+		echo "On $$name:" && \
 		$(VENV)/each/bin/python -m pytest $(PARALLEL) -m "not matrix" $(TESTS) || exit 1; \
-	done
+	done; echo "MISSING here, and so not tried:$${missing:- nothing}"
 test-pythons: TESTS ?= $(OLDEST_TESTS)
 
-test-agents: ## Run the tests of agents on Python 3.10, the oldest, where it is on the PATH or in pyenv
-	$(MAKE) test-pythons PYTHONS=python3.10 TESTS="$(AGENT_TESTS)"
+test-agents: ## Run the tests of streams and agents on each Python but the one of the other tests
+	$(MAKE) test-pythons TESTS="$(AGENT_TESTS)" \
+		PYTHONS="$(filter-out python$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])'),$(PYTHONS))"
 
 test-ray: $(VENV)/.ray ## Run the tests of examples/bulk_ray.py, which start and kill many processes for ten minutes
 	$(BIN)/python -m pytest tests/docs/test_bulk_ray.py
