@@ -23,6 +23,8 @@ from typing_extensions import override
 from llamaindex_selfroute import internals
 from llamaindex_selfroute.convert import bundle_of
 from llamaindex_selfroute.prompts.filling import checked_prompt
+from selfroute.answerability.spoken import said_in
+from selfroute.errors import ConfigurationError
 
 _VARIABLES = frozenset({"chat_history", "question"})
 
@@ -40,12 +42,12 @@ class StreamedReply(StreamingAgentChatResponse):
     @property
     @override
     def response_gen(self) -> Generator[str, None, None]:
-        with closing(cast("Generator[ChatResponse, None, None]", self.chat_stream)):
+        with closing(_given(self.chat_stream, "async_response_gen()")):
             yield from super().response_gen
 
     @override
     async def async_response_gen(self) -> AsyncGenerator[str, None]:
-        stream = cast("AsyncGenerator[ChatResponse, None]", self.achat_stream)
+        stream = _given(self.achat_stream, "response_gen")
         async with aclosing(stream), aclosing(super().async_response_gen()) as pieces:
             async for piece in pieces:
                 yield piece
@@ -144,7 +146,7 @@ class SelfRouteChatEngine(BaseChatEngine):
         if chat_history is not None:
             self._memory.set(chat_history)
         words = self._words(message, self._memory.get(input=message))
-        return self._llm.predict(self._condense_prompt, **words).strip() or message if words else message
+        return said_in(self._llm.predict(self._condense_prompt, **words)).strip() or message if words else message
 
     async def _acondensed(self, message: str, chat_history: list[ChatMessage] | None) -> str:
         """The async twin of `_condensed`."""
@@ -152,13 +154,22 @@ class SelfRouteChatEngine(BaseChatEngine):
         if chat_history is not None:
             await self._memory.aset(chat_history)
         words = self._words(message, await self._memory.aget(input=message))
-        return (await self._llm.apredict(self._condense_prompt, **words)).strip() or message if words else message
+        return (
+            said_in(await self._llm.apredict(self._condense_prompt, **words)).strip() or message if words else message
+        )
 
     def _words(self, message: str, history: list[ChatMessage]) -> Mapping[str, str] | None:
         """Return the variables of the prompt that rewords a message; None for a message that is asked as it is."""
         if self._skip_condense or not history:
             return None
         return {"question": message, "chat_history": messages_to_history_str(history)}
+
+
+def _given(stream: Any, other: str) -> Any:
+    if stream is None:
+        msg = f"this reply is read from {other}"
+        raise ConfigurationError(msg)
+    return stream
 
 
 def _said(text: str) -> ChatMessage:

@@ -10,6 +10,9 @@ from llama_index.core.chat_engine.types import AgentChatResponse, BaseChatEngine
 from llama_index.core.llms import ChatMessage, MessageRole
 from llama_index.core.prompts import PromptTemplate
 
+from hosts_documents import ITS_OWN, MINE, OTHER, shared
+from hosts_documents import QUESTION as WHAT_IS_LIFTED
+from langchain_stores import text_of
 from llamaindex_agents_parts import (
     ANSWERS,
     CHATS,
@@ -109,6 +112,23 @@ async def test_chat_history_stays_as_it_was_after_an_error(step: str, way: str) 
     assert "".join((await say(chat, AND_MAY, way))[0]) == FOUND
 
 
+async def test_chat_stream_is_read_by_its_own_name() -> None:
+    chat = a_chat(engine_of("answered"))
+    with pytest.raises(ConfigurationError, match="read from async_response_gen"):
+        list((await chat.astream_chat(QUESTION)).response_gen)
+    with pytest.raises(ConfigurationError, match="read from response_gen"):
+        await anext(chat.stream_chat(QUESTION).async_response_gen())
+
+
+@every_way
+async def test_chat_keeps_the_wall_of_the_engine(way: str) -> None:
+    home = shared("llamaindex memory")
+    pipeline = home.alone(home.search(ITS_OWN))
+    _, reply = await say(pipeline.of(False).as_chat_engine(), WHAT_IS_LIFTED, way)
+    assert texts_of(reply) == (text_of(MINE),)
+    assert OTHER not in pipeline.prompts
+
+
 @pytest.mark.parametrize("way", STREAMED)
 @pytest.mark.parametrize("step", ["draft", "final"])
 async def test_chat_that_is_left_stops_the_model_and_keeps_its_history(step: str, way: str) -> None:
@@ -139,6 +159,7 @@ async def test_chat_rewords_only_where_it_has_to(way: str) -> None:
         (CONDENSED, (CONDENSED,), {"condense_prompt": own}),
         (CONDENSED, (f" {CONDENSED}\n",), {"condense_prompt": own.template, "chat_mode": "best"}),
         (AND_MAY, (" ",), {}),  # nothing was written
+        (CONDENSED, (f"<think>Of what?</think>{CONDENSED}",), {}),
         (AND_MAY, (CONDENSED,), {"skip_condense": True}),
         (AND_MAY, (CONDENSED,), {"chat_mode": "context"}),
     ):
