@@ -144,8 +144,11 @@ def stored(name: str) -> VectorStore:
 def split_at_chunks(document: llama_index.core.Document) -> list[BaseNode]:
     """The same document as nodes."""
     of = {NodeRelationship.SOURCE: document.as_related_node_info()}
-    starts = [(document.text.index(chunk), chunk) for chunk in CHUNKS]
-    return [TextNode(text=text, start_char_idx=at, end_char_idx=at + len(text), relationships=of) for at, text in starts]
+    starts = map(document.text.index, CHUNKS)
+    return [
+        TextNode(text=text, start_char_idx=at, end_char_idx=at + len(text), relationships=of)
+        for at, text in zip(starts, CHUNKS, strict=True)
+    ]
 
 
 class Ran(NamedTuple):
