@@ -107,11 +107,11 @@ _COUNTERPARTS = {
         "call aquery() or ainvoke(): leave it out": "use_async",
         "every result has them: leave it out": "return_source_documents include_sources",
         "the models are llm= and long_context_llm=": "service_context model",
-        "it is callback_manager= of SelfRouteQueryEngine, or chain.with_config(...)": (
+        "pass callback_manager= to SelfRouteQueryEngine, or use chain.with_config(...)": (
             "callback_manager callbacks tags metadata"
         ),
-        "what is shown then is not_found=": "response_if_no_docs_found",
-        "the window is max_context_tokens=": "max_tokens_limit",
+        "use not_found=, the text that is shown where nothing was found": "response_if_no_docs_found",
+        "use max_context_tokens=": "max_tokens_limit",
     }.items()
     for name in names.split()
 }
