@@ -94,7 +94,7 @@ class SelfRouteChain(
     """Where the whole documents come from: `StoredDocuments`, which reads those behind the passages from the vector
     store; a list, which is read in order; or a runnable or callable (sync or async) that takes `{**inputs,
     "retrieved": [...]}` and returns a list of Documents. It may be left out if the retriever is
-    `vectorstore.as_retriever()`: then it is `StoredDocuments(vectorstore)`."""
+    `vectorstore.as_retriever()`, or LangChain's own wrapper around such: then it is `StoredDocuments(vectorstore)`."""
 
     long_context_llm: Runnable[Any, Any] | None = None
     """The model of the last step; `llm` if None."""

@@ -14,6 +14,7 @@ from llama_index.core.callbacks import CallbackManager
 from llama_index.core.indices.base import BaseIndex
 from llama_index.core.llms import LLM
 from llama_index.core.llms.structured_llm import StructuredLLM
+from llama_index.core.memory import BaseMemory
 from llama_index.core.prompts import BasePromptTemplate
 from llama_index.core.schema import BaseComponent, BaseNode
 from llama_index.core.vector_stores import MetadataFilters
@@ -21,7 +22,7 @@ from llama_index.core.vector_stores import MetadataFilters
 from llamaindex_selfroute.convert import Source
 from llamaindex_selfroute.prompts.filling import checked_prompt
 from selfroute.answerability.structured import Answerability
-from selfroute.arguments import Expected, check_takes
+from selfroute.arguments import Expected, check_takes, refuse_unknown
 from selfroute.calls.settings import DEFAULTS, Options, Settings, checked
 from selfroute.documents.stored import BaseStoredDocuments
 from selfroute.errors import ConfigurationError
@@ -71,6 +72,8 @@ _POSTPROCESSORS = Expected(
 )
 check_index = partial(_INDEX.check, "index")
 check_filters = partial(_FILTERS.check, "filters")
+_MEMORY = Expected("a memory", "pass Memory.from_defaults() of llama_index.core.memory", _is_kind(BaseMemory))
+check_memory = partial(_MEMORY.check, "memory")
 check_callbacks = partial(_CALLBACKS.check, "callback_manager")
 
 
@@ -91,7 +94,8 @@ def check_retriever(value: Any) -> None:
     _RETRIEVER.check("retriever", value)
 
 
-def _checked_model(name: str, value: Any) -> Any:
+def check_model(name: str, value: Any) -> Any:
+    """Return an argument for a model, checked."""
     if isinstance(value, StructuredLLM):
         msg = f"{name} is a StructuredLLM, which cannot write the refusal: pass the LLM itself"
         raise ConfigurationError(msg)
@@ -112,6 +116,12 @@ class SynthesizerFields(Options, total=False):
     long_context_prompt: BasePromptTemplate | None
     document_prompt: BasePromptTemplate | None
     streaming: bool
+
+
+def check_fields(fields: Mapping[str, Any]) -> None:
+    """Refuse an option that a synthesizer does not have, with what stands for it."""
+    if unknown := fields.keys() - SynthesizerFields.__annotations__.keys():
+        refuse_unknown(min(unknown), known=SynthesizerFields.__annotations__)
 
 
 def _kept_as(name: str, doc: str) -> Any:
@@ -173,8 +183,8 @@ def _optional(check: Callable[[Any], Any]) -> Callable[[Any], Any]:
 _CHECKS: Mapping[str, Callable[[Any], Any]] = {
     "documents": _checked_documents,
     "callback_manager": check_callbacks,
-    "llm": partial(_checked_model, "llm"),
-    "long_context_llm": _optional(partial(_checked_model, "long_context_llm")),
+    "llm": partial(check_model, "llm"),
+    "long_context_llm": _optional(partial(check_model, "long_context_llm")),
     "document_prompt": _optional(partial(checked_prompt, "document_prompt", variables={"content"})),
     **{name: partial(checked_prompt, name) for name in PROMPTS},
     **{name: partial(checked, name) for name in Settings.model_fields},

@@ -171,6 +171,14 @@ def with_parts(engine: Engine, retriever: BaseRetriever, postprocessors: Sequenc
     return found  # type: ignore[no-any-return]
 
 
+def with_streaming(engine: Engine, streaming: bool) -> Engine:  # noqa: FBT001 - LlamaIndex's own switch
+    """Return a copy of a query engine that answers in pieces, or does not."""
+    found: Any = copy(engine)
+    found._response_synthesizer = copy(parts_of(engine)[0])  # noqa: SLF001
+    found._response_synthesizer.streaming = streaming  # noqa: SLF001
+    return found  # type: ignore[no-any-return]
+
+
 def _asked_by(retriever: Any) -> list[BaseRetriever] | None:
     """Return the retrievers that a wrapper asks; None for a retriever that is not LlamaIndex's."""
     kind = type(retriever)

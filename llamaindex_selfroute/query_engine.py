@@ -21,6 +21,7 @@ from llamaindex_selfroute.arguments import (
     SynthesizerFields,
     check_alone,
     check_callbacks,
+    check_fields,
     check_filters,
     check_index,
     check_postprocessors,
@@ -33,7 +34,7 @@ from llamaindex_selfroute.host import LlamaIndexHost, QueryCall
 from llamaindex_selfroute.stored.limits import takes_filters, watched
 from llamaindex_selfroute.stored.reading import StoredDocuments, documents_behind
 from llamaindex_selfroute.synthesizer import SelfRouteSynthesizer, limited
-from selfroute.arguments import Expected, refuse_unknown
+from selfroute.arguments import Expected
 from selfroute.calls.plan import reach_of
 from selfroute.calls.settings import DEFAULTS
 from selfroute.copies import NamesUncopied
@@ -88,7 +89,7 @@ class SelfRouteQueryEngine(NamesUncopied, EngineMethods):
             node_postprocessors: Applied to the retrieved nodes.
             callback_manager: The callback manager of the engine. Unless a synthesizer is passed, both models get it.
             documents: Where the whole documents come from, as in `SelfRouteSynthesizer`. It may be left out if the
-                retriever is an index's own: then it is `StoredDocuments(index)`.
+                retriever is an index's own, or LlamaIndex's wrapper around such: then it is `StoredDocuments(index)`.
             llm: The model; `Settings.llm` if None.
             **fields: Other fields of `SelfRouteSynthesizer`, such as `long_context_llm`, `rag_prompt` and `streaming`,
                 and the options of routing, such as `sections` and `citations`.
@@ -101,8 +102,7 @@ class SelfRouteQueryEngine(NamesUncopied, EngineMethods):
             check_callbacks(callback_manager)
         if node_postprocessors is not None:
             check_postprocessors(node_postprocessors)
-        if unknown := fields.keys() - SynthesizerFields.__annotations__.keys():
-            refuse_unknown(min(unknown), known=SynthesizerFields.__annotations__)
+        check_fields(fields)
         if response_synthesizer is None:
             documents = documents_behind(retriever) if documents is None else documents
             synthesizer = SelfRouteSynthesizer(
@@ -177,6 +177,12 @@ class SelfRouteQueryEngine(NamesUncopied, EngineMethods):
         """
         check_index(index)
         check_filters(filters)
+        check_fields(fields)
+        if documents is None:
+            documents = StoredDocuments(index, filters=filters, source_key=source_key, order_key=order_key)
+        elif source_key or order_key:
+            msg = "source_key and order_key are of StoredDocuments: pass them there, or leave documents out"
+            raise ConfigurationError(msg)
         found = reach_of(
             similarity_top_k, reach, sections=fields.get("sections", DEFAULTS.sections), name="similarity_top_k"
         )
@@ -185,11 +191,6 @@ class SelfRouteQueryEngine(NamesUncopied, EngineMethods):
         retriever = index.as_retriever(similarity_top_k=found, **({} if filters is None else {"filters": filters}))
         if filters and filters.filters and not takes_filters(retriever):
             msg = f"{type(retriever).__name__} ignores filters; use a retriever that applies them"
-            raise ConfigurationError(msg)
-        if documents is None:
-            documents = StoredDocuments(index, filters=filters, source_key=source_key, order_key=order_key)
-        elif source_key or order_key:
-            msg = "source_key and order_key are of StoredDocuments: pass them there, or leave documents out"
             raise ConfigurationError(msg)
         return cls(
             retriever,

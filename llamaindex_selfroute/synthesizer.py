@@ -20,7 +20,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from typing_extensions import Unpack, override
 
 from llamaindex_selfroute import responses
-from llamaindex_selfroute.arguments import PROMPTS, CheckedFields, SynthesizerFields
+from llamaindex_selfroute.arguments import PROMPTS, CheckedFields, check_fields
 from llamaindex_selfroute.asked import asked_in
 from llamaindex_selfroute.convert import Source, bundle_of
 from llamaindex_selfroute.events import send
@@ -30,7 +30,6 @@ from llamaindex_selfroute.prompts.defaults import DEFAULTS as DEFAULT_PROMPTS
 from llamaindex_selfroute.prompts.filling import check_numbers
 from llamaindex_selfroute.stored.limits import filtered
 from llamaindex_selfroute.stored.reading import StoredDocuments
-from selfroute.arguments import refuse_unknown
 from selfroute.calls.configured import Configured
 from selfroute.calls.memory import Memory
 from selfroute.calls.settings import DEFAULTS, Options, Settings
@@ -133,8 +132,7 @@ class SelfRouteSynthesizer(NamesUncopied, Configured, CheckedFields, BaseSynthes
             self.callback_manager = callback_manager
         self.documents = documents  # type: ignore[assignment]
         self.document_prompt = document_prompt
-        if unknown := options.keys() - Settings.model_fields.keys():
-            refuse_unknown(min(unknown), known=SynthesizerFields.__annotations__)
+        check_fields(options)
         vars(self).update(vars(DEFAULTS))
         for name, value in options.items():
             setattr(self, name, value)

@@ -74,17 +74,46 @@ _K = "how many passages the draft reads is k= of SelfRouteChain.from_vectorstore
 _PROMPT = "the prompts are rag_prompt= and long_context_prompt=; instructions= precedes the default ones"
 _FILTER = "a filter is filter= of SelfRouteChain.from_vectorstore, filters= of SelfRouteQueryEngine.from_index"
 _COUNTERPARTS = {
-    **dict.fromkeys(("k", "top_k", "similarity_top_k"), _K),
-    **dict.fromkeys(("filter", "filters", "where", "metadata_filter"), _FILTER),
-    "search_kwargs": f"{_K}; {_FILTER}",
-    **dict.fromkeys(("prompt", "combine_docs_chain", "chain_type_kwargs"), _PROMPT),
-    **dict.fromkeys(("text_qa_template", "refine_template", "summary_template", "simple_template"), _PROMPT),
-    **dict.fromkeys(("system_prompt", "query_wrapper_prompt"), _PROMPT),
-    "output_cls": 'answerability="structured" has the model fill in a report of ours, whose answer is the text',
-    **dict.fromkeys(("response_mode", "chain_type"), "each step is one call: leave it out"),
-    **dict.fromkeys(("service_context", "model"), "the models are llm= and long_context_llm="),
-    **dict.fromkeys(("return_source_documents", "include_sources"), "every result has them: leave it out"),
-    "use_async": "call aquery() or ainvoke(): leave it out",
+    name: how
+    for how, names in {
+        _K: "k top_k similarity_top_k",
+        _FILTER: "filter filters where metadata_filter",
+        f"{_K}; {_FILTER}": "search_kwargs",
+        _PROMPT: "prompt combine_docs_chain combine_documents_chain chain_type_kwargs combine_docs_chain_kwargs "
+        "llm_chain_kwargs text_qa_template refine_template summary_template simple_template chat_content_qa_template "
+        "chat_content_refine_template chat_summary_template context_prompt context_refine_prompt context_template "
+        "context_refine_template system_prompt query_wrapper_prompt prefix_messages",
+        "pass the constructor a retriever that has it, as in retriever=index.as_retriever(...) or "
+        "vectorstore.as_retriever(...)": "vector_store_query_mode alpha sparse_top_k hybrid_top_k mmr_threshold "
+        "mmr_prefetch_factor mmr_prefetch_k node_ids doc_ids embed_model object_map search_type score_threshold",
+        "pass it to the constructor, as in SelfRouteQueryEngine(retriever, ...)": "response_synthesizer retriever "
+        "node_postprocessors",
+        "pass node_postprocessors=[SimilarityPostprocessor(similarity_cutoff=...)]": "similarity_cutoff",
+        "a chat is engine.as_chat_engine(memory=..., condense_prompt=...), or in LangChain a chain over a retriever of "
+        "create_history_aware_retriever": "memory memory_cls token_limit chat_history chat_mode condense_prompt "
+        "condense_question_prompt condense_question_llm skip_condense question_generator rephrase_question "
+        "return_generated_question get_chat_history",
+        'answerability="structured" has the model fill in a report of ours, whose answer is the text; parse that': (
+            "output_cls program_factory output_parser"
+        ),
+        "document_prompt= formats each passage; the variables of the prompts are {context} and {context_str}": (
+            "document_separator document_variable_name"
+        ),
+        "the keys are input and answer: leave it out": "input_key output_key",
+        "each step is one call: leave it out": "response_mode chain_type prompt_helper chat_prompt_helper "
+        "structured_answer_filtering",
+        "only texts are read: leave it out": "multimodal",
+        "logs and traces show each step: leave it out": "verbose",
+        "call aquery() or ainvoke(): leave it out": "use_async",
+        "every result has them: leave it out": "return_source_documents include_sources",
+        "the models are llm= and long_context_llm=": "service_context model",
+        "pass callback_manager= to SelfRouteQueryEngine, or use chain.with_config(...)": (
+            "callback_manager callbacks tags metadata"
+        ),
+        "use not_found=, the text that is shown where nothing was found": "response_if_no_docs_found",
+        "use max_context_tokens=": "max_tokens_limit",
+    }.items()
+    for name in names.split()
 }
 """What people are used to pass to LangChain or LlamaIndex, and what stands for it here."""
 

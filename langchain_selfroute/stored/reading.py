@@ -17,7 +17,7 @@ from langchain_selfroute.convert import retrieved_of
 from langchain_selfroute.stored.chunks import StoredChunks
 from langchain_selfroute.stored.kinds import store_of
 from langchain_selfroute.stored.limits import view_of
-from langchain_selfroute.stored.searches import is_empty
+from langchain_selfroute.stored.searches import is_empty, searches_of
 from langchain_selfroute.stored.stores import Fetch
 from selfroute.documents.stored import BaseStoredDocuments, DroppedPassages, check_key
 from selfroute.errors import ConfigurationError
@@ -151,15 +151,19 @@ class FoundHeard(BaseCallbackHandler):
 
 
 def documents_behind(retriever: Any) -> StoredDocuments:
-    """Return the documents of the store that a retriever searches.
+    """Return the documents of the store that a retriever searches, itself or inside LangChain's own wrappers.
 
     Raises:
-        ConfigurationError: The retriever is not a store's own.
+        ConfigurationError: It is not known to search one store of a known kind, under one filter.
     """
     if isinstance(retriever, VectorStoreRetriever):
         return StoredDocuments(retriever.vectorstore)
+    if searches := searches_of(retriever, {}):
+        stored = StoredDocuments(searches[0].vectorstore)
+        if not stored.limited_to(retriever, {}).view.limits.compared:
+            return stored
     msg = (
-        f"documents is missing, and a {type(retriever).__name__} does not say where they are: pass "
-        "documents=StoredDocuments(vectorstore), a list of Documents, or a callable that returns one"
+        f"documents is missing, and a {type(retriever).__name__} is not known to search one store under one filter: "
+        "pass documents=StoredDocuments(vectorstore), a list of Documents, or a callable that returns one"
     )
     raise ConfigurationError(msg)

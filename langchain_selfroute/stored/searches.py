@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, TypeGuard
@@ -12,6 +12,7 @@ from langchain_core.language_models import BaseLanguageModel
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import (
     RunnableBinding,
+    RunnableBranch,
     RunnableConfig,
     RunnableSequence,
     RunnableWithFallbacks,
@@ -78,6 +79,10 @@ def searches_of(retriever: Any, config: _Config, given: _Arguments | None = None
             retriever, config = retriever.bound, config if config is None else config_within(retriever, config)
         elif type(retriever) is RunnableSequence:  # the steps before only transform the question
             retriever, given = retriever.last, {}
+        elif type(retriever) is RunnableBranch:  # as `create_history_aware_retriever` makes one
+            return _together(
+                [searches_of(one, config) for one in (retriever.default, *(one for _, one in retriever.branches))]
+            )
         else:
             return None
     if _is_plain(retriever):
@@ -99,19 +104,23 @@ def fixed(retriever: Any, config: _Config) -> Any:
         chosen, within = retriever.prepare(config)
         found, renamed = fixed(chosen, within), within.get("configurable", {})
         return retriever if found is chosen else found.with_config(configurable=renamed)
+    update: dict[str, Any] = {}
     if isinstance(retriever, RunnableBindingBase):
         bound = fixed(retriever.bound, config if config is None else config_within(retriever, config))
         if bound is not retriever.bound:
-            return retriever.model_copy(update={"bound": bound, "kwargs": _frozen_values(retriever.kwargs)})
+            update = {"bound": bound, "kwargs": _frozen_values(retriever.kwargs)}
     elif isinstance(retriever, RunnableWithFallbacks):
         first, *fallbacks = copies = [fixed(one, config) for one in retriever.runnables]
         if not any(map(operator.is_, copies, retriever.runnables)):
-            return retriever.model_copy(update={"runnable": first, "fallbacks": fallbacks})
+            update = {"runnable": first, "fallbacks": fallbacks}
+    elif isinstance(retriever, RunnableBranch):
+        branches = [(condition, fixed(one, config)) for condition, one in retriever.branches]
+        update = {"branches": branches, "default": fixed(retriever.default, config)}
     elif isinstance(retriever, RunnableSequence):
         first, *middle, last = copies = [fixed(step, config) for step in retriever.steps]
         if not all(map(operator.is_, copies, retriever.steps)):
-            return retriever.model_copy(update={"first": first, "middle": middle, "last": last})
-    return retriever
+            update = {"first": first, "middle": middle, "last": last}
+    return retriever.model_copy(update=update) if update else retriever
 
 
 def _fixed_searches(retriever: Any, config: _Config) -> Any:
@@ -184,6 +193,11 @@ def _returning_originals(retriever: Any) -> tuple[Search, ...]:
     return (Search(retriever.vectorstore, retriever.search_kwargs, originals),)
 
 
+def _together(found: Sequence[tuple[Search, ...] | None]) -> tuple[Search, ...] | None:
+    """Return the searches of several retrievers; None if those of one are not known."""
+    return None if None in found else tuple(chain.from_iterable(filter(None, found)))
+
+
 def _in_memory(_: Any) -> tuple[Search, ...]:
     return ()
 
@@ -215,11 +229,10 @@ class _Kind:
         if not self.inside:
             return self.own(retriever)
         held = getattr(retriever, self.inside)
-        found = [searches_of(one, self.within(config), given) for one in (held if isinstance(held, list) else [held])]
-        searches = tuple(chain.from_iterable(filter(None, found)))
-        if None in found:
-            return None
-        if self.compressor and not _only_drops(getattr(retriever, self.compressor)):
+        searches = _together(
+            [searches_of(one, self.within(config), given) for one in (held if isinstance(held, list) else [held])]
+        )
+        if searches and self.compressor and not _only_drops(getattr(retriever, self.compressor)):
             return tuple(replace(search, certain=False) for search in searches)
         return searches
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from llama_index.core.data_structs.data_structs import EmptyIndexStruct, IndexLPG
+from llama_index.core.data_structs.table import BaseStructTable
 from llama_index.core.indices.base import BaseIndex
 from llama_index.core.indices.vector_store import VectorStoreIndex
 from llama_index.core.schema import BaseNode
@@ -167,6 +169,7 @@ _KINDS: Mapping[tuple[str, str], type[VectorStore]] = {
     ("llama_index.vector_stores.milvus", "MilvusVectorStore"): Milvus,
 }
 """The kinds of vector stores, by package and class."""
+_WITHOUT_DOCUMENTS = (EmptyIndexStruct, IndexLPG, BaseStructTable)  # of property graphs, and of tables
 
 
 def store_of(index: BaseIndex[Any], fetch: Fetch | None) -> Store:
@@ -177,7 +180,8 @@ def store_of(index: BaseIndex[Any], fetch: Fetch | None) -> Store:
         fetch: The user's own way to list nodes, if there is one.
 
     Raises:
-        ConfigurationError: The store cannot list nodes and there is no `fetch`, or `fetch` is unusable.
+        ConfigurationError: The store cannot list nodes and there is no `fetch`, or `fetch` is unusable; or the nodes of
+            this kind of index do not lead to documents.
     """
     if fetch is not None:
         if not is_sync(fetch):
@@ -185,6 +189,12 @@ def store_of(index: BaseIndex[Any], fetch: Fetch | None) -> Store:
             raise ConfigurationError(msg)
         check_takes("fetch", fetch, "ref_doc_id", "filters")
         return Fetched(index, fetch)
+    if isinstance(index.index_struct, _WITHOUT_DOCUMENTS):
+        msg = (
+            f"the nodes of a {type(index).__name__} do not lead to whole documents: pass the engine documents=, a list "
+            "of Documents or a callable that returns one, or use a VectorStoreIndex of the same documents"
+        )
+        raise ConfigurationError(msg)
     if not isinstance(index, VectorStoreIndex) or not index.vector_store.stores_text:
         return Docstore(index)
     store = index.vector_store

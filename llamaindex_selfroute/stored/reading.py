@@ -15,7 +15,7 @@ from llama_index.core.vector_stores import MetadataFilters
 from typing_extensions import Self
 
 from llamaindex_selfroute.arguments import check_filters, check_index
-from llamaindex_selfroute.internals import fixed, index_of
+from llamaindex_selfroute.internals import fixed, index_of, leaves_of
 from llamaindex_selfroute.stored.kinds import store_of
 from llamaindex_selfroute.stored.limits import is_trusted, limits_in
 from llamaindex_selfroute.stored.nodes import StoredNodes
@@ -142,16 +142,19 @@ class StoredDocuments(BaseStoredDocuments[NodeWithScore, BaseNode]):
 
 
 def documents_behind(retriever: BaseRetriever) -> StoredDocuments:
-    """Return the documents of the index that a retriever searches.
+    """Return the documents of the index that a retriever searches, itself or inside LlamaIndex's own wrappers.
 
     Raises:
-        ConfigurationError: The retriever is not an index's own.
+        ConfigurationError: It is not known to search one index under one filter.
     """
-    index = index_of(retriever)
-    if isinstance(index, BaseIndex):
-        return StoredDocuments(index)
+    leaves = leaves_of(retriever)
+    index = next((one for one in map(index_of, leaves) if isinstance(one, BaseIndex)), None)
+    if index is not None:
+        stored = StoredDocuments(index)
+        if leaves[0] is retriever or not stored.limited_to(retriever).view.limits.compared:
+            return stored
     msg = (
-        f"documents is missing, and a {type(retriever).__name__} does not say where they are: pass "
-        "documents=StoredDocuments(index), a list of Documents, or a callable that returns one"
+        f"documents is missing, and a {type(retriever).__name__} is not known to search one index under one filter: "
+        "pass documents=StoredDocuments(index), a list of Documents, or a callable that returns one"
     )
     raise ConfigurationError(msg)

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from functools import partial, wraps
+from inspect import signature
 from typing import Any
 
 import pytest
+from langchain_classic.chains import ConversationalRetrievalChain, RetrievalQA, create_retrieval_chain
+from langchain_classic.chains.combine_documents import create_stuff_documents_chain
 from langchain_core.documents import Document
 from langchain_core.prompts import PromptTemplate
 from langchain_core.runnables import RunnableLambda
 from langchain_core.stores import InMemoryStore
-from langchain_core.vectorstores import InMemoryVectorStore
+from langchain_core.vectorstores import InMemoryVectorStore, VectorStoreRetriever
 from llama_index.core import Document as Node
 from llama_index.core import MockEmbedding, VectorStoreIndex
 from llama_index.core.callbacks import CallbackManager
+from llama_index.core.chat_engine import (
+    CondensePlusContextChatEngine,
+    CondenseQuestionChatEngine,
+    ContextChatEngine,
+)
+from llama_index.core.indices.vector_store import VectorIndexRetriever
 from llama_index.core.postprocessor import SimilarityPostprocessor
-from llama_index.core.response_synthesizers import CompactAndRefine
+from llama_index.core.query_engine import RetrieverQueryEngine
+from llama_index.core.response_synthesizers import CompactAndRefine, get_response_synthesizer
 
 import langchain_selfroute
 import llamaindex_selfroute
@@ -25,7 +36,8 @@ from langchain_selfroute import SelfRouteChain
 from langchain_stores import EMBEDDING
 from llamaindex_parts import ScriptedLLM
 from llamaindex_selfroute import SelfRouteQueryEngine, SelfRouteSynthesizer
-from selfroute.errors import ConfigurationError
+from llamaindex_selfroute.arguments import SynthesizerFields
+from selfroute.errors import ConfigurationError, UnknownOptionError
 
 SECRET = "sk-" + "abcdefghijklmnopqrstuvwx"
 HIDDEN = "the secret text of a document"
@@ -234,6 +246,52 @@ def test_arguments_say_what_to_pass(name: str) -> None:
         build()
     told = str(refused.value)
     assert (given in told, how in told, "\n" in told) == (True, True, False), told
+
+
+PLACES: dict[str, tuple[Callable[..., object], Mapping[str, Any]]] = {
+    "chain": (partial(SelfRouteChain.from_vectorstore, STORE, MODEL), SelfRouteChain.model_fields),
+    "engine": (partial(SelfRouteQueryEngine.from_index, INDEX, llm=LLM), SynthesizerFields.__annotations__),
+    "chat": (ENGINE.as_chat_engine, {}),
+}
+OF_HOSTS: dict[str, list[Callable[..., object]]] = {
+    "chain": [
+        create_retrieval_chain,
+        create_stuff_documents_chain,
+        RetrievalQA,
+        RetrievalQA.from_chain_type,
+        RetrievalQA.from_llm,
+        ConversationalRetrievalChain,
+        ConversationalRetrievalChain.from_llm,
+        VectorStoreRetriever,
+    ],
+    "engine": [
+        VectorStoreIndex.as_query_engine,
+        RetrieverQueryEngine.from_args,
+        get_response_synthesizer,
+        VectorIndexRetriever,
+        lambda similarity_cutoff, mmr_threshold, mmr_prefetch_factor: None,  # go on in kwargs
+    ],
+    "chat": [
+        VectorStoreIndex.as_chat_engine,
+        *(CondenseQuestionChatEngine.from_defaults, CondensePlusContextChatEngine.from_defaults),
+        *(ContextChatEngine.from_defaults, CondensePlusContextChatEngine, ContextChatEngine),
+        lambda token_limit, similarity_top_k, streaming: None,
+    ],
+}
+OWN_PLACE = {"name", "vectorstore", "index", "query_engine"}  # what ours are made from, and what all of LangChain have
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_arguments_of_the_hosts_are_taken_or_answered(place: str) -> None:
+    build, fields = PLACES[place]
+    taken = {*signature(build).parameters, *fields, *OWN_PLACE}
+    names = {name for of in OF_HOSTS[place] for name in getattr(of, "model_fields", signature(of).parameters)}
+    for name in names - taken - {"self", "kwargs"}:
+        with pytest.raises(UnknownOptionError) as refused:
+            build(**{name: object()})
+        assert re.match(
+            rf"there is no option '{name}' here: |streaming is an option of the engine: ", str(refused.value)
+        )
 
 
 @pytest.mark.parametrize("key", [None, "", 7, ["source"], {"source"}, STORE, MODEL], ids=lambda key: type(key).__name__)

@@ -22,6 +22,7 @@ import yaml
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.vectorstores import VectorStore
 from llama_index.core import MockEmbedding, VectorStoreIndex
+from llama_index.core.schema import BaseNode, NodeRelationship, TextNode
 from openai import OpenAI
 
 import langchain_selfroute
@@ -140,6 +141,16 @@ def stored(name: str) -> VectorStore:
     return store
 
 
+def split_at_chunks(document: llama_index.core.Document) -> list[BaseNode]:
+    """The same document as nodes."""
+    of = {NodeRelationship.SOURCE: document.as_related_node_info()}
+    starts = map(document.text.index, CHUNKS)
+    return [
+        TextNode(text=text, start_char_idx=at, end_char_idx=at + len(text), relationships=of)
+        for at, text in zip(starts, CHUNKS, strict=True)
+    ]
+
+
 class Ran(NamedTuple):
     """A page whose Python blocks were run: the names that they left, what they printed, what the model was asked."""
 
@@ -157,7 +168,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
     if "vectorstore" in text_of(page):
         names["vectorstore"] = stored(named(page))
     document = llama_index.core.Document(text="".join(CHUNKS))
-    names["index"] = VectorStoreIndex.from_documents([document], embed_model=MockEmbedding(8))
+    names["index"] = VectorStoreIndex(split_at_chunks(document), embed_model=MockEmbedding(8))
     with LoopbackServer(answer) as server, pytest.MonkeyPatch.context() as patch:
         server.embed = lambda text: DeterministicFakeEmbedding(size=8).embed_query(str(text))  # or its tokens
         patch.chdir(tmp_path_factory.mktemp("page"))
@@ -203,6 +214,11 @@ async def test_blocks_of_python_run(ran: Ran) -> None:
         case "docs/composing.md":
             result = await ran.names["Ask"]().run(question="Who chaired?")
             assert (str(result), result.metadata["answerable"]) == ("Ms Okafor", True)
+            before, thread = len(ran.server.book), {"configurable": {"thread_id": "2"}}
+            assert await ran.names["approve_all"]("Who chaired?") == "Ms Okafor"
+            for given in ({"input": "Who chaired?"}, ran.names["Command"](resume=True)):
+                ran.names["asking"].invoke(given, thread)
+            assert [answer(one.request) for one in ran.server.book[before:]] == ["unanswerable", "Ms Okafor"] * 2
         case "docs/evaluating.md":
             files = {path.name for path in Path("evaluation").iterdir()}  # noqa: ASYNC240
             assert {"report.html", "results.json", "looks.jsonl"} <= files

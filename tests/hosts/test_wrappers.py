@@ -11,6 +11,7 @@ import llamaindex_wrappers
 from hosts_documents import HOSTS, ITS_OWN, MINE, NOTHING_HIDDEN, OTHER, Pipeline, in_turn, refuses, shared
 from langchain_stores import text_of
 from scenarios import STARTED
+from selfroute.errors import ConfigurationError
 
 OF = dict(zip(HOSTS, (langchain_wrappers, llamaindex_wrappers), strict=True))
 everywhere = in_turn(["memory", "chroma"])
@@ -53,6 +54,19 @@ async def test_wrapper_without_filter_reads_the_whole(host: str, name: str, vari
 
 @everywhere
 @every_wrapper
+async def test_documents_behind_a_wrapper_are_known(host: str, name: str, kind: str, mode: str) -> None:
+    """Except where nothing but words is searched, in copies of the texts."""
+    home, retriever = _built(host, name, kind, owners=(MINE, OTHER), condition=ITS_OWN)
+    fields = STARTED if name in OF_WHOLES else {}
+    if name in ("words", "fusion of words"):
+        with pytest.raises(ConfigurationError, match=r"documents is missing.* pass documents="):
+            home.alone(retriever, **fields)
+    else:
+        await _reads_its_own(home.alone(retriever, **fields), name, mode)
+
+
+@everywhere
+@every_wrapper
 @pytest.mark.parametrize("declared", [None, ITS_OWN, NOTHING_HIDDEN], ids=["nothing", "the filter", "none hidden"])
 async def test_wrapper_keeps_the_filter_inside(host: str, name: str, kind: str, declared: Any, mode: str) -> None:
     home, retriever = _built(host, name, kind, owners=(MINE, OTHER), condition=ITS_OWN)
@@ -73,6 +87,8 @@ async def test_without_a_filter_a_text_of_either_tenant_is_read(host: str, name:
 async def test_what_may_hide_more_than_its_filters_say_is_refused(host: str, name: str, kind: str, mode: str) -> None:
     home = shared(f"{host} {kind}")
     retriever = OF[host].UNSEEN[name](home)
+    with pytest.raises(ConfigurationError, match=r"documents is missing.* pass documents="):
+        home.alone(retriever)
     for _ in range(2):
         await refuses(home.pipeline(retriever), mode, "in tenant")
     await _reads_its_own(home.pipeline(retriever, home.documents(ITS_OWN)), name, mode)

@@ -7,14 +7,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy
 from llama_index.core import (
     Document,
     DocumentSummaryIndex,
     KeywordTableIndex,
+    PropertyGraphIndex,
+    SQLDatabase,
     StorageContext,
     SummaryIndex,
     TreeIndex,
 )
+from llama_index.core.indices.empty import EmptyIndex
+from llama_index.core.indices.property_graph import ImplicitPathExtractor
+from llama_index.core.indices.struct_store import SQLStructStoreIndex
 from llama_index.core.ingestion import DocstoreStrategy, IngestionPipeline
 from llama_index.core.llms import MockLLM
 from llama_index.core.node_parser import MarkdownNodeParser, SentenceWindowNodeParser, TokenTextSplitter
@@ -271,6 +277,35 @@ async def test_indices_of_other_kinds_lead_to_their_documents_too(kind: str, mod
     if kind != "tree":
         of_index = SelfRouteQueryEngine.from_index(index, **fields)
         assert set((await ask(of_index, "Which crane?", mode)).sources) <= {MINUTES.text, CRANE.text}
+
+
+PATHLESS: dict[str, Callable[[], Any]] = {
+    "property graph": lambda: PropertyGraphIndex(
+        NODES, kg_extractors=[ImplicitPathExtractor()], embed_model=Words(), llm=MockLLM()
+    ),
+    "empty": EmptyIndex,
+    "table": lambda: SQLStructStoreIndex([], sql_database=SQLDatabase(a_table()), table_name="crane"),
+}
+
+
+def a_table() -> Any:
+    engine = sqlalchemy.create_engine("sqlite://", poolclass=sqlalchemy.StaticPool)
+    with engine.begin() as connection:
+        connection.execute(sqlalchemy.text("CREATE TABLE crane (name TEXT)"))
+    return engine
+
+
+@pytest.mark.parametrize("kind", PATHLESS)
+def test_indices_whose_nodes_lead_to_no_documents_are_refused_at_once(kind: str) -> None:
+    index = PATHLESS[kind]()
+    for build in (StoredDocuments, lambda index: SelfRouteQueryEngine.from_index(index, llm=declining())):
+        with pytest.raises(
+            ConfigurationError, match=f"nodes of a.* {type(index).__name__} do not .*: pass .*documents="
+        ):
+            build(index)
+    StoredDocuments(index, fetch=lambda _name, _filters: [])
+    if kind == "property graph":
+        SelfRouteQueryEngine.from_index(index, documents=[MINUTES], llm=declining())
 
 
 @pytest.mark.parametrize("kind", [SummaryIndex, KeywordTableIndex])

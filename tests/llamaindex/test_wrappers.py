@@ -27,6 +27,7 @@ from llamaindex_wrappers import (
     questions,
     recursive,
 )
+from selfroute.errors import ConfigurationError
 
 kinds = pytest.mark.parametrize("kind", ["memory", "chroma"])
 TEXT = text_of(MINE)
@@ -46,6 +47,8 @@ async def test_all_retrievers_have_to_search_the_store_that_is_read(kind: str) -
     here, there = (made(kind, lines, document(MINE), varied=True) for _ in range(2))
     for retriever in (fusion(here.leaf, there.leaf), fusion(there.leaf, here.leaf)):
         await refuses(here.home.pipeline(retriever))
+        with pytest.raises(ConfigurationError, match="is not known to search one index"):
+            here.home.alone(retriever)
         await reads(here.home.pipeline(retriever, here.home.documents(NOTHING_HIDDEN)))
 
 

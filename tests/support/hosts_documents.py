@@ -271,6 +271,10 @@ class House:
         parts = {"retriever": retriever or self.search(), "documents": documents or self.documents()}
         return self._pipeline(self.made, fields.pop("model", {}), {**parts, **fields})  # type: ignore[no-any-return]
 
+    def alone(self, retriever: Any, **fields: Any) -> Pipeline:
+        """The same, with the documents that are behind the retriever."""
+        return self._pipeline(self.made, {}, {"retriever": retriever, **fields})  # type: ignore[no-any-return]
+
     def built(self, condition: Condition | None = None, k: int = 4, **fields: Any) -> Pipeline:
         """The same as the README builds it: over the store alone."""
         make, parts = self._over_store(condition, k, fetched=fields.pop("fetched", True))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from langchain_classic.chains import create_history_aware_retriever
 from langchain_classic.chains.query_constructor.base import (
     StructuredQueryOutputParser,
     fix_filter_directive,
@@ -32,8 +33,9 @@ from langchain_classic.retrievers.document_compressors.cross_encoder import Base
 from langchain_classic.storage import InMemoryByteStore
 from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.language_models import FakeListChatModel
+from langchain_core.prompts import PromptTemplate
 from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables import ConfigurableField, RunnableLambda
+from langchain_core.runnables import ConfigurableField, RunnableBranch, RunnableLambda
 from langchain_core.stores import InMemoryStore
 from langchain_core.structured_query import StructuredQuery
 from langchain_core.vectorstores import InMemoryVectorStore
@@ -154,6 +156,15 @@ def queries(inner: Any) -> Any:
     return MultiQueryRetriever.from_llm(inner, _model("crane\ncrates"))
 
 
+def _history_aware(inner: Any) -> Any:
+    return create_history_aware_retriever(_model("crane"), inner, PromptTemplate.from_template("{input}"))
+
+
+def _branch(one: Any, other: Any) -> Any:
+    """The first of them for each question."""
+    return RunnableLambda(lambda given: given["input"]) | RunnableBranch((lambda _: True, one), other)
+
+
 def _configurable(shelves: Shelves, inner: Any) -> Any:
     fields = inner.vectorstore.as_retriever().configurable_fields(search_kwargs=ConfigurableField(id="search"))
     return fields.with_config(configurable={"search": inner.search_kwargs})
@@ -230,6 +241,8 @@ WRAPPERS: dict[str, Callable[[Shelves], tuple[Any, Any]]] = {
     ),
     "extracted": _around(lambda _, inner: _extracted(inner)),
     "pipeline": _around(lambda _, inner: _piped(inner)),
+    "history aware": _around(lambda _, inner: _history_aware(inner)),
+    "history aware, reranked": _around(lambda _, inner: _history_aware(_reranked(inner))),
     "self query": _self_query,
     "time weighted": time_weighted,
     "parents": lambda shelves: parents(shelves.chunks(), shelves),
@@ -316,6 +329,10 @@ UNSEEN: dict[str, Callable[[Any], Any]] = {
         home.search(ITS_OWN, k=3), house(f"langchain {home.kind}").search(k=1)
     ),
     "own retriever inside": lambda home: ensemble(home.search(ITS_OWN), Hidden(inside=home.search(ITS_OWN))),
+    "own retriever in a branch": lambda home: _branch(Hidden(inside=home.search(ITS_OWN)), home.search(ITS_OWN)),
+    "branches with unequal filters": lambda home: _branch(
+        home.search(ITS_OWN), home.search().bind(filter=home.filter(Holds("tenant", "Cedar")))
+    ),
     "own ensemble": lambda home: OwnEnsemble(retrievers=[home.search(ITS_OWN)]),
     "own ensemble of the same name": lambda home: _Namesake(inside=home.search(ITS_OWN)),
     "own compressor": lambda home: compressed(home.search(k=18), OwnCompressor()),
@@ -378,6 +395,7 @@ AROUND: dict[str, Callable[[Any, Any], Any]] = {
         .with_config(configurable={"who": "yes"})
     ),
     "an ensemble": lambda home, search: ensemble(search, search),
+    "a history": lambda home, search: _history_aware(search),
     "a rewriter": lambda home, search: RunnableLambda(lambda given: given["input"]) | queries(search),
 }
 
