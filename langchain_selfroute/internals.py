@@ -6,7 +6,7 @@ If a package has changed, nothing fails: a model has no known name, and a store 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -65,3 +65,12 @@ def is_retry(runnable: Any) -> bool:
     """Return whether a runnable is what `with_retry` returns; only that needs its module, which is slow to import."""
     module = sys.modules.get("langchain_core.runnables.retry")
     return module is not None and type(runnable) is getattr(module, "RunnableRetry", None)
+
+
+def keeps_to_schemas(model: Any, tools: Sequence[Any]) -> bool:
+    """Return whether an agent has a model's provider keep to a schema; otherwise the answer is the call of a tool."""
+    supports: Any = getattr(sys.modules.get("langchain.agents.factory"), "_supports_provider_strategy", None)
+    try:
+        return bool(supports(model, list(tools)))
+    except Exception:  # noqa: BLE001 - then the agent's own choice is a tool
+        return False

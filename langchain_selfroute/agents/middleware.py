@@ -11,13 +11,12 @@ from typing import Any, cast
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
 from langchain.agents.middleware.types import ExtendedModelResponse
 from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
-from langchain_core.prompt_values import PromptValue
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.vectorstores import VectorStore
 from langgraph.types import Command
 from typing_extensions import Self, override
 
-from langchain_selfroute.agents.questions import AgentQuestion, SelfRouteState, Turn
+from langchain_selfroute.agents.questions import AgentQuestion, Reading, SelfRouteState, Step, is_routed, turn_in
 from langchain_selfroute.agents.small_talk import is_question
 from langchain_selfroute.chain import SelfRouteChain
 from langchain_selfroute.convert import Source
@@ -28,10 +27,19 @@ from selfroute.hangup import cancelled_once
 
 _Handler = Callable[[ModelRequest[Any]], ModelResponse[Any]]
 _AsyncHandler = Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
+_Response = ModelResponse[Any] | ExtendedModelResponse[Any]
 _ROUTES = Expected(
     "a function that takes the text of a message and returns whether it is a question",
     "pass a sync one, such as lambda text: '?' in text, or leave it out",
     lambda value: callable(value) and not iscoroutinefunction(value),
+)
+_OTHERWISE = Expected(
+    "'agent' or None", "pass 'agent' to have the agent answer, or leave it out", lambda value: value in {None, "agent"}
+)
+_NAME = Expected(
+    "a text",
+    "pass a name that no other middleware of the agent has",
+    lambda value: isinstance(value, str) and bool(value),
 )
 _HAS_CONFIG = sys.version_info >= (3, 11)  # LangGraph hands the config of a call to awaited nodes from then on
 _NO_CONFIG = (
@@ -71,45 +79,61 @@ class SelfRouteMiddleware(AgentMiddleware[SelfRouteState, Any, Any]):
 
     state_schema = SelfRouteState
 
-    def __init__(
-        self,
-        *,
-        retriever: Runnable[Any, Any],
-        documents: Source | None = None,
-        routes: Callable[[str], bool] | None = None,
-        **options: Any,
-    ) -> None:
+    def __init__(self, *, retriever: Runnable[Any, Any], documents: Source | None = None, **options: Any) -> None:
         """Read through a retriever.
 
         Args:
             retriever: Finds the passages.
             documents: Where whole documents come from, as in `SelfRouteChain`.
-            routes: Takes the text of a user's message and returns whether it is a question; None for all but small
-                talk. It is not asked about a message without a letter or a digit, for which nothing can be found.
-            **options: Options of `SelfRouteChain`, but for its models and prompts of its own.
+            **options: `routes`, a function that takes the text of a user's message and returns whether it is a
+                question; None for all but small talk. It is not asked about a message without a letter or a digit, for
+                which nothing can be found. `otherwise`: with `"agent"`, the agent answers by itself where the documents
+                hold nothing; None for the chain's refusal. `name`, which tells two in one agent apart. The others are
+                options of `SelfRouteChain`, but for its models.
 
         Raises:
             ConfigurationError: The parts cannot work together, or a model is passed: the agent has it.
         """
-        _refuse_options(options)
-        self._set_up(SelfRouteChain(retriever=retriever, llm=_NO_MODEL, documents=documents, **options), routes)
+        own = _own_options(options)
+        self._set_up(SelfRouteChain(retriever=retriever, llm=_NO_MODEL, documents=documents, **options), options, **own)
 
     @classmethod
-    def from_vectorstore(
-        cls, vectorstore: VectorStore, *, routes: Callable[[str], bool] | None = None, **options: Any
-    ) -> Self:
-        """Read a vector store: `routes`, and the arguments of `SelfRouteChain.from_vectorstore` but for the model."""
-        _refuse_options(options)
-        made = cls.__new__(cls)
-        made._set_up(SelfRouteChain.from_vectorstore(vectorstore, _NO_MODEL, **options), routes)  # noqa: SLF001
+    def from_vectorstore(cls, vectorstore: VectorStore, **options: Any) -> Self:
+        """Read a vector store.
+
+        Args:
+            vectorstore: The store that holds the chunks.
+            **options: `routes`, `otherwise` and `name`, as in the constructor, and the arguments of
+                `SelfRouteChain.from_vectorstore` but for the model.
+        """
+        own, made = _own_options(options), cls.__new__(cls)
+        made._set_up(SelfRouteChain.from_vectorstore(vectorstore, _NO_MODEL, **options), options, **own)  # noqa: SLF001
         return made
 
-    def _set_up(self, chain: SelfRouteChain, routes: Callable[[str], bool] | None) -> None:
+    def _set_up(
+        self,
+        chain: SelfRouteChain,
+        options: Mapping[str, Any],
+        *,
+        routes: Callable[[str], bool] | None = None,
+        otherwise: str | None = None,
+        name: str = "SelfRouteMiddleware",
+    ) -> None:
         AgentMiddleware.__init__(self)
         if routes is not None:
             _ROUTES.check("routes", routes)
             check_takes("routes", routes, "text")
-        self._chain, self._routes = chain, routes or is_question
+        _OTHERWISE.check("otherwise", otherwise)
+        _NAME.check("name", name)
+        self._routes = routes or is_question
+        has_own_prompts = bool(options.keys() & {"rag_prompt", "long_context_prompt"})
+        self._reading = Reading(chain, name, hands_back=otherwise is not None, has_own_prompts=has_own_prompts)
+
+    @property
+    @override
+    def name(self) -> str:
+        """The name in the agent's graph."""
+        return self._reading.name
 
     @override
     def before_agent(self, state: SelfRouteState, runtime: Any) -> dict[str, Any]:
@@ -117,24 +141,27 @@ class SelfRouteMiddleware(AgentMiddleware[SelfRouteState, Any, Any]):
         return {"selfroute": None}
 
     @override
-    def wrap_model_call(self, request: ModelRequest[Any], handler: _Handler) -> ExtendedModelResponse[Any]:
+    def wrap_model_call(self, request: ModelRequest[Any], handler: _Handler) -> _Response:
         """Route the calls that answer a user's question; leave others as they are."""
         asking = self._asking(request)
         if asking is None:
-            return _untouched(handler(request))
+            return self._untouched(request, handler(request))
 
-        def ask(prompt: PromptValue, step: str) -> BaseMessage:
-            with asking.hearing(), asking.context_of(step) as context:
-                asking.response = context.run(handler, asking.request_for(prompt))
+        def ask(step: Step) -> BaseMessage:
+            with asking.hearing(), asking.context_of(step.name) as context:
+                asking.response = context.run(handler, asking.request_for(step))
             return asking.reply()
 
-        result = asking.chain_with(ask=ask).invoke(asking.question)
-        if asking.starts_anew(result):
+        if not asking.is_handed_back:
             result = asking.chain_with(ask=ask).invoke(asking.question)
-        return asking.answer(result)
+            if asking.starts_anew(result):
+                result = asking.chain_with(ask=ask).invoke(asking.question)
+            if (answer := asking.answer(result)) is not None:
+                return answer
+        return asking.handed_back(handler(request))
 
     @override
-    async def awrap_model_call(self, request: ModelRequest[Any], handler: _AsyncHandler) -> ExtendedModelResponse[Any]:
+    async def awrap_model_call(self, request: ModelRequest[Any], handler: _AsyncHandler) -> _Response:
         """The async twin of `wrap_model_call`.
 
         Raises:
@@ -142,31 +169,34 @@ class SelfRouteMiddleware(AgentMiddleware[SelfRouteState, Any, Any]):
         """
         asking = self._asking(request)
         if asking is None:
-            return _untouched(await handler(request))
+            return self._untouched(request, await handler(request))
         if not _HAS_CONFIG:
             raise ConfigurationError(_NO_CONFIG)
 
-        async def ask(prompt: PromptValue, step: str) -> BaseMessage:
-            with asking.hearing(), asking.context_of(step) as context:
-                replying = context.run(asyncio.ensure_future, handler(asking.request_for(prompt)))
+        async def ask(step: Step) -> BaseMessage:
+            with asking.hearing(), asking.context_of(step.name) as context:
+                replying = context.run(asyncio.ensure_future, handler(asking.request_for(step)))
                 asking.response = await cancelled_once(replying)
             return asking.reply()
 
-        result = await asking.chain_with(aask=ask).ainvoke(asking.question)
-        if asking.starts_anew(result):
+        if not asking.is_handed_back:
             result = await asking.chain_with(aask=ask).ainvoke(asking.question)
-        return asking.answer(result)
+            if asking.starts_anew(result):
+                result = await asking.chain_with(aask=ask).ainvoke(asking.question)
+            if (answer := asking.answer(result)) is not None:
+                return answer
+        return asking.handed_back(await handler(request))
 
     def _asking(self, request: ModelRequest[Any]) -> AgentQuestion | None:
         """Return the question that a model call is to answer; None if it has no question."""
         messages = request.messages
-        if not messages or not isinstance(messages[-1], HumanMessage | ToolMessage):
+        if is_routed(request) or not messages or not isinstance(messages[-1], HumanMessage | ToolMessage):
             return None
         at = next((at for at in reversed(range(len(messages))) if isinstance(messages[at], HumanMessage)), None)
         if at is None:
             return None
         if messages[at].additional_kwargs.get("lc_source") == "summarization":  # it stands for the question, too
-            turn = cast("Turn | None", (request.state or {}).get("selfroute_turn"))
+            turn = turn_in(request, self.name)
             if turn is None:
                 return None
             id_, question = turn["question"]
@@ -174,15 +204,18 @@ class SelfRouteMiddleware(AgentMiddleware[SelfRouteState, Any, Any]):
             request = request.override(messages=[*messages[:at], HumanMessage(question, id=str(id_)), *messages[at:]])
         text = str(request.messages[at].text)
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # no half characters
-        return AgentQuestion(self._chain, request, at, text) if has_words(text) and self._routes(text) else None
+        return AgentQuestion(self._reading, request, at, text) if has_words(text) and self._routes(text) else None
+
+    def _untouched(self, request: ModelRequest[Any], response: ModelResponse[Any]) -> _Response:
+        """Return a response that is not routed; no report of an earlier answer stays."""
+        if is_routed(request):
+            return response
+        clear = {"selfroute": None} if (request.state or {}).get("selfroute") else {}
+        return ExtendedModelResponse(response, Command(update={**clear, **self._reading.updates(None)}))
 
 
-def _untouched(response: ModelResponse[Any]) -> ExtendedModelResponse[Any]:
-    """Return a response that is not routed; no report of an earlier answer stays."""
-    return ExtendedModelResponse(response, Command(update={"selfroute": None, "selfroute_turn": None}))
-
-
-def _refuse_options(options: Mapping[str, Any]) -> None:
+def _own_options(options: dict[str, Any]) -> dict[str, Any]:
+    """Take the middleware's own options out of all, and check that no model is among the others."""
     for name in ("llm", "long_context_llm"):
         if name in options:
             msg = f"{name} is the agent's model: leave it out"
@@ -190,6 +223,7 @@ def _refuse_options(options: Mapping[str, Any]) -> None:
     if options.get("answerability") == "structured":
         msg = "the agent's model replies in text: set answerability to 'text' or 'graded', not 'structured'"
         raise ConfigurationError(msg)
+    return {name: options.pop(name) for name in ("routes", "otherwise", "name") if name in options}
 
 
 class _NoModel(Runnable[Any, Any]):

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import Context
-from typing import Annotated, Any, cast
+from dataclasses import dataclass
+from typing import Annotated, Any, NamedTuple, cast
 
 from langchain.agents.middleware import AgentState, ModelRequest, ModelResponse
 from langchain.agents.middleware.types import ExtendedModelResponse, PrivateStateAttr
 from langchain.agents.structured_output import StructuredOutputError
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage
 from langchain_core.prompt_values import PromptValue
-from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.base import RunnableBinding
 from langchain_core.runnables.config import ensure_config, set_config_context
 from langgraph.constants import TAG_NOSTREAM
 from langgraph.types import Command
-from pydantic import Field
+from pydantic import BaseModel, Field
 from typing_extensions import NotRequired, TypedDict, override
 
+from langchain_selfroute.agents.response_format import DECLINING, ResponseFormat, has_refusal
 from langchain_selfroute.chain import SelfRouteChain
 from langchain_selfroute.retrieving import source_key_of
 from langchain_selfroute.schema import brief_of
@@ -27,6 +30,8 @@ from selfroute.usage.rows import added
 
 _CALLS_TOOLS = "The model calls a tool."
 """Stands in the chain for a reply that calls tools; it is judged as an answer, so that the chain ends there."""
+_INSTRUCTION = "\n\nAnswer the question from "
+_WITH_TOOLS = f"\n\nIf one of your tools does what the question asks for, call it. Otherwise:{_INSTRUCTION}"
 
 
 class SelfRouteReport(TypedDict):
@@ -41,18 +46,28 @@ class SelfRouteReport(TypedDict):
 
 
 class Turn(TypedDict):
-    """What is kept of a question while its tools are called: which message it is, the step that called, the usage."""
+    """What is kept of a question while its tools are called.
+
+    Attributes:
+        question: Which message it is.
+        step: The step that called; "agent" if the question was handed back.
+        usage: The usage so far.
+    """
 
     question: Sequence[Any]
     step: str
     usage: Mapping[str, Any]
 
 
+def _merged(turns: Mapping[str, Turn | None], others: Mapping[str, Turn | None]) -> Mapping[str, Turn | None]:
+    return {**turns, **others}
+
+
 class SelfRouteState(AgentState[Any]):
-    """The state of an agent with this middleware."""
+    """The state of an agent with this middleware; the turns are those of each middleware, by its name."""
 
     selfroute: NotRequired[SelfRouteReport | None]
-    selfroute_turn: NotRequired[Annotated[Turn | None, PrivateStateAttr]]
+    selfroute_turns: NotRequired[Annotated[Mapping[str, Turn | None], PrivateStateAttr, _merged]]
 
 
 class _Through(RunnableBinding[Any, Any]):  # type: ignore[no-redef]
@@ -63,14 +78,48 @@ class _Through(RunnableBinding[Any, Any]):  # type: ignore[no-redef]
 
     ask: Any = Field(default=None, exclude=True)
     aask: Any = Field(default=None, exclude=True)
+    report: type[BaseModel] | None = Field(default=None, exclude=True)
+
+    def with_structured_output(self, schema: type[BaseModel], **_: Any) -> Runnable[Any, Any]:
+        """Return this model, to be asked for a report, with which it replies as text."""
+        return self.model_copy(update={"report": schema})
 
     @override
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
-        return self.ask(input, (config or {}).get("run_name"))
+        return self.ask(Step(str((config or {}).get("run_name")), input, self.report))
 
     @override
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
-        return await self.aask(input, (config or {}).get("run_name"))
+        return await self.aask(Step(str((config or {}).get("run_name")), input, self.report))
+
+
+class Step(NamedTuple):
+    """What the chain asks of the agent's model: the name of the step, its prompt, and the report or None for text."""
+
+    name: str
+    prompt: PromptValue
+    report: type[BaseModel] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a middleware reads, and how.
+
+    Attributes:
+        chain: The chain, without a model.
+        name: The name of the middleware.
+        hands_back: Whether the agent answers where the documents hold nothing.
+        has_own_prompts: Whether the chain has prompts of the user's own.
+    """
+
+    chain: SelfRouteChain
+    name: str
+    hands_back: bool
+    has_own_prompts: bool
+
+    def updates(self, turn: Turn | None) -> dict[str, Any]:
+        """Return what is kept of a question in the agent's state."""
+        return {"selfroute_turns": {self.name: turn}}
 
 
 class AgentQuestion:
@@ -79,45 +128,59 @@ class AgentQuestion:
     Attributes:
         question: The text of the question.
         response: The latest response of the agent's model; None if it could not be parsed.
+        is_handed_back: Whether the documents held nothing, so that the agent answers.
     """
 
-    def __init__(self, chain: SelfRouteChain, request: ModelRequest[Any], at: int, question: str) -> None:
+    def __init__(self, reading: Reading, request: ModelRequest[Any], at: int, question: str) -> None:
         self.question = question
         self.response: ModelResponse[Any] | None = None
         self._error: StructuredOutputError | None = None
-        self._chain, self._request = chain, request
+        self._declined = False
+        self._reading, self._request, self._format = reading, request, ResponseFormat.of(request)
         self._before, self._asked, self._since = request.messages[:at], request.messages[at], request.messages[at + 1 :]
         self._key = [self._asked.id or at, question]
-        turn = cast("Turn | None", (request.state or {}).get("selfroute_turn"))
+        turn = turn_in(request, reading.name)
         self._turn = turn if turn and self._since and list(turn["question"]) == self._key else None
+        self.is_handed_back = bool(self._turn and self._turn["step"] == _AGENT)
         # The draft is not paid for again where the reply to the documents called a tool.
-        self._start = "long_context" if self._turn and self._turn["step"] == "long_context" else chain.start
+        is_read = self._turn and self._turn["step"] == "long_context"
+        self._start = "long_context" if is_read else reading.chain.start
 
     def chain_with(self, **ask: Any) -> SelfRouteChain:
         """Return the chain with the agent's model."""
         model = _Through(bound=self._request.model, **ask)
-        return self._chain.model_copy(update={"llm": model, "long_context_llm": None, "start": self._start})
+        update = {"llm": model, "long_context_llm": None, "start": self._start}
+        if self._format:
+            update["answerability"] = "structured" if self._format.by_provider else "text"
+        return self._reading.chain.model_copy(update=update)
 
     def starts_anew(self, result: Mapping[str, Any]) -> bool:
         """Return whether a policy forbids reading the documents after a tool once more; then a draft has to do."""
         ruling, start = result["decision"]["ruling"], self._start
-        self._start = self._chain.start
+        self._start = self._reading.chain.start
         return start != self._start and bool(ruling) and not ruling["go"]
 
     @contextmanager
     def context_of(self, step: str) -> Iterator[Context]:
-        """Yield the context in which a step asks the agent's model: only the last one is shown in the agent's streams.
+        """Yield the context in which a step asks the agent's model, with the step's tag.
 
-        The model itself is not marked, since another middleware may ask another one.
+        Only a last step that is shown as it comes is shown in the agent's streams. The model itself is not marked,
+        since another middleware may ask another one.
         """
         config = ensure_config()
-        hidden = [] if step == "long_context" else [TAG_NOSTREAM]
-        with set_config_context({**config, "tags": [*config.get("tags", ()), *hidden]}) as context:
+        is_shown = step == "long_context" and not self._format and not self._reading.hands_back
+        tags = [f"selfroute:{step}", *([] if is_shown else [TAG_NOSTREAM])]
+        with set_config_context({**config, "tags": [*config.get("tags", ()), *tags]}) as context:
             yield context
 
-    def request_for(self, prompt: PromptValue) -> ModelRequest[Any]:
-        """Return the request with a step's prompt in place of the user's text; images and files stay."""
-        *others, last = cast("list[AnyMessage]", prompt.to_messages())
+    def request_for(self, step: Step) -> ModelRequest[Any]:
+        """Return the request with a step's prompt in place of the user's text; images and files stay.
+
+        Where the agent has tools, our own prompts mention them.
+        """
+        *others, last = cast("list[AnyMessage]", step.prompt.to_messages())
+        if self._request.tools and not self._reading.has_own_prompts:
+            last = last.model_copy(update={"content": _mentioning_tools(last.content)})
         content = self._asked.content if isinstance(self._asked.content, list) else []
         files = [block for block in content if isinstance(block, dict) and block.get("type") != "text"]
         if files:
@@ -125,7 +188,10 @@ class AgentQuestion:
             last = last.model_copy(update={"content": [*text, *files]})
         if isinstance(last, HumanMessage):
             last = self._asked.model_copy(update={"content": last.content})  # with its name, its id and the like
-        return self._request.override(messages=[*self._before, *others, last, *self._since])
+        formatted = self._format.overrides(self._request, step.report) if self._format else {}
+        state = cast("AgentState[Any]", {**self._request.state, _IS_ROUTED: True})
+        messages = [*self._before, *others, last, *self._since]
+        return self._request.override(messages=messages, state=state, **formatted)
 
     @contextmanager
     def hearing(self) -> Iterator[None]:
@@ -145,39 +211,110 @@ class AgentQuestion:
     @property
     def _calls_tools(self) -> bool:
         message = self._message
-        return isinstance(message, AIMessage) and bool(message.tool_calls or message.invalid_tool_calls)
+        calls = isinstance(message, AIMessage) and bool(message.tool_calls or message.invalid_tool_calls)
+        return calls and not self._declined
 
     def reply(self) -> BaseMessage:
         """Return the model's message as the chain counts and judges it: one that calls tools ends the chain."""
-        message = self._message
-        if not isinstance(message, AIMessage) or not self._calls_tools:
+        message, self._declined = self._message, False
+        if not isinstance(message, AIMessage):
             return message
-        self._chain._memory.ungraded.note(graded=True)  # nobody expects numbers before the call of a tool  # noqa: SLF001
-        about = {name: value for name, value in message.response_metadata.items() if name.startswith("model_")}
-        return AIMessage(_CALLS_TOOLS, usage_metadata=message.usage_metadata, response_metadata=about)
+        if self._calls_tools:
+            self._declined = self._declines_by_call(message)
+            if not self._declined:
+                self._memory.ungraded.note(graded=True)  # nobody expects numbers before the call of a tool
+            return self._said(message, self._reading.chain.refusal if self._declined else _CALLS_TOOLS)
+        report = self._format.report_in(message.text) if self._format and self._format.by_provider else None
+        return message if report is None else self._said(message, json.dumps(report, ensure_ascii=False))
 
-    def answer(self, result: Mapping[str, Any]) -> ExtendedModelResponse[Any]:
+    @property
+    def _memory(self) -> Any:
+        return self._reading.chain._memory  # noqa: SLF001
+
+    def _declines_by_call(self, message: AIMessage) -> bool:
+        """Return whether a reply calls the tool that declines, or declines in a field of its answer."""
+        if self._format is None or self._format.by_provider:
+            return False
+        if any(call["name"] == DECLINING for call in message.tool_calls):
+            return True
+        is_answer = self.response is not None and self.response.structured_response is not None
+        return is_answer and any(has_refusal(call["args"]) for call in message.tool_calls)
+
+    @staticmethod
+    def _said(message: AIMessage, text: str) -> AIMessage:
+        """Return a message with the same counts and another text."""
+        about = {name: value for name, value in message.response_metadata.items() if name.startswith("model_")}
+        return AIMessage(text, usage_metadata=message.usage_metadata, response_metadata=about)
+
+    def answer(self, result: Mapping[str, Any]) -> ExtendedModelResponse[Any] | None:
         """Return what the agent is given: the shown answer in the model's message, and what is kept in its state.
+
+        Returns:
+            None if the question is handed back to the agent.
 
         Raises:
             StructuredOutputError: The answer cannot be parsed.
         """
-        if self._error and (result["answerable"] or self._calls_tools):
+        if self._error and self._calls_tools:
             raise self._error
-        structured = self.response.structured_response if self.response else None
         usage = added(self._turn["usage"], result["usage"]) if self._turn else result["usage"]
+        structured = self.response.structured_response if self.response else None
         if self.response and self._calls_tools and structured is None:
             turn = Turn(question=self._key, step=result["route"], usage=usage)
-            return ExtendedModelResponse(self.response, Command(update={"selfroute": None, "selfroute_turn": turn}))
-        brief = brief_of(result, source_key_of(self._chain.documents))
+            return ExtendedModelResponse(
+                self.response, Command(update={"selfroute": None, **self._reading.updates(turn)})
+            )
+        if self._reading.hands_back and not result["answerable"]:
+            self._turn, self.is_handed_back = Turn(question=self._key, step=_AGENT, usage=usage), True
+            return None
+        brief = brief_of(result, source_key_of(self._reading.chain.documents))
         report = {key: value for key, value in brief.items() if key != "answer"}
         report |= {"decision": result["decision"], "usage": usage}
         response = self.response
         if response and self._calls_tools:  # a structured response, in which nothing of the text can be cited
             report |= {"citations": []} if "citations" in report else {}
         else:
-            shown = self._message
-            if shown.text != result["answer"]:
-                shown = shown.model_copy(update={"content": result["answer"]})
-            response = ModelResponse(result=[shown], structured_response=structured)
-        return ExtendedModelResponse(response, Command(update={"selfroute": report, "selfroute_turn": None}))
+            response = self._response_with(result["answer"], answerable=result["answerable"])
+        kept = {"selfroute": report, **self._reading.updates(None)}
+        if self._format and response.structured_response is None:
+            kept["jump_to"] = "end"  # the agent would ask again for what does not exist
+        return ExtendedModelResponse(response, Command(update=kept))
+
+    def _response_with(self, answer: str, *, answerable: bool) -> ModelResponse[Any]:
+        """Return the response that shows an answer."""
+        shown, structured = self._message, None
+        if self._declined:
+            shown = self._said(cast("AIMessage", shown), answer).model_copy(update={"id": shown.id})
+        elif shown.text != answer:
+            shown = shown.model_copy(update={"content": answer})
+        if self._format and self._format.by_provider and answerable:
+            structured = self._format.parsed(answer, cast("AIMessage", shown))
+        return ModelResponse(result=[shown], structured_response=structured)
+
+    def handed_back(self, response: ModelResponse[Any]) -> ExtendedModelResponse[Any]:
+        """Return the agent's own response; the rest of this turn is the agent's, too."""
+        return ExtendedModelResponse(response, Command(update=self._reading.updates(self._turn)))
+
+
+def _mentioning_tools(content: Any) -> Any:
+    """Return the content of a default prompt in which the instruction mentions the agent's tools."""
+    if isinstance(content, list):
+        return [
+            {**one, "text": _mentioning_tools(one["text"])} if one.get("type") == "text" else one for one in content
+        ]
+    return _WITH_TOOLS.join(content.rsplit(_INSTRUCTION, 1))
+
+
+def turn_in(request: ModelRequest[Any], name: str) -> Turn | None:
+    """Return what is kept of the question in progress for the middleware of a name."""
+    turns = cast("Mapping[str, Turn | None]", (request.state or {}).get("selfroute_turns") or {})
+    return turns.get(name)
+
+
+def is_routed(request: ModelRequest[Any]) -> bool:
+    """Return whether a request is a step of another middleware of this kind, which asks through this one."""
+    return _IS_ROUTED in (request.state or {})
+
+
+_AGENT = "agent"
+_IS_ROUTED = "selfroute_is_routed"

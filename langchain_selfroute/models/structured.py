@@ -50,7 +50,7 @@ def asking(
         return asking(name, model.prepare(config)[0], config, form=form)
     if (chosen := chosen_model(model, config)) is not None:
         return asking(name, chosen, config, form=form)
-    if isinstance(model, RunnableBindingBase):
+    if isinstance(model, RunnableBindingBase) and not hasattr(type(model), "with_structured_output"):
         bound = asking(name, model.bound, config_within(model, config), form=form)
         return model.model_copy(update={"bound": bound})
     if isinstance(model, RunnableWithFallbacks):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import sys
 from collections.abc import Iterator
@@ -17,9 +18,12 @@ pytest.importorskip("langchain.agents")
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware, after_model, before_model
 from langchain.agents.structured_output import ProviderStrategy, StructuredOutputValidationError, ToolStrategy
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.documents import Document
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, RemoveMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import ConfigurableField, RunnableLambda
 from langchain_core.tools import tool
 from langchain_core.vectorstores import InMemoryVectorStore
@@ -240,7 +244,9 @@ async def test_graph_that_is_left_stops_its_model(store: Any, is_agent: bool, st
         else:
             drawn = StateGraph(MessagesState)
             chain = SelfRouteChain.from_vectorstore(store, model)
-            drawn.add_node("ask", RunnableLambda(lambda _: QUESTION) | chain | (lambda one: {"messages": one["answer"]}))
+            drawn.add_node(
+                "ask", RunnableLambda(lambda _: QUESTION) | chain | (lambda one: {"messages": one["answer"]})
+            )
             graph = drawn.set_entry_point("ask").compile()
 
         async def read() -> None:
@@ -514,11 +520,149 @@ async def test_middleware_raises_that_an_answer_cannot_be_parsed(store: Any, awa
     assert ledger.to_dict()["tokens"]["total_tokens"] == 105 * len(model.prompts) == 105 * (1 + (step == "whole"))
 
 
+def called(name: str, **given: Any) -> AIMessage:
+    return AIMessage("", tool_calls=[{"name": name, "args": given, "id": "1"}], response_metadata=CALLED)
+
+
+def reported(answer: Any, answerable: bool = True) -> str:
+    return json.dumps({"answerable": answerable, "answer": answer})
+
+
+class Parts(BaseModel):
+    """Names of the agent's schema that the report has, too."""
+
+    answer: str
+    confidence: int
+
+
+NETS, NONE = Lift(lifts="nets"), {"lifts": "unanswerable"}
+PARTS = {"answer": "nets", "confidence": 3}
+
+
+@MODES
+@pytest.mark.parametrize(
+    ("strategy", "draft", "whole", "shown"),
+    [
+        (ProviderStrategy(Lift), reported(None, False), reported({"lifts": "nets"}), NETS),
+        (ProviderStrategy(Lift), reported({"lifts": "nets"}), "", NETS),
+        (ProviderStrategy(Lift), reported({"lifts": "nets"}, False), reported(None, False), None),
+        (ProviderStrategy(Lift), json.dumps(NONE), json.dumps(NONE), None),
+        (ProviderStrategy(Parts), json.dumps(PARTS), "", Parts(answer="nets", confidence=3)),
+        (ProviderStrategy(Parts), reported(None, False), reported(PARTS), Parts(answer="nets", confidence=3)),
+        (ProviderStrategy(Parts.model_json_schema()), json.dumps(PARTS), "", PARTS),
+        (ToolStrategy(Lift), called("not_in_the_documents"), called("Lift", lifts="nets"), NETS),
+        (ToolStrategy(Lift), called("Lift", **NONE), called("Lift", **NONE), None),
+        (Lift, called("not_in_the_documents"), called("not_in_the_documents"), None),
+    ],
+)
+async def test_middleware_reads_more_for_a_structured_answer(  # noqa: PLR0913, PLR0917
+    store: Any, awaited: bool, strategy: Any, draft: Any, whole: Any, shown: Any
+) -> None:
+    tools = [clock] if awaited else []  # an agent without tools ends in another way
+    agent, model = agent_of(store, {"draft": draft, "whole": whole}, tools, response_format=strategy)
+    state = await answered(agent, awaited)
+    report, last = state["selfroute"], state["messages"][-1]
+    assert state["structured_response"] == shown
+    assert report["route"] == ("long_context" if whole else "rag")
+    assert (report["answerable"], report["decision"]["declined"]) == (shown is not None, bool(whole))
+    assert len(model.prompts) == 1 + bool(whole)
+    assert shown is not None or last.text == "unanswerable"
+    assert '"answerable"' not in last.text
+    given = {"messages": [("user", QUESTION)]}
+    pieces = [piece.text for piece, _ in agent.stream(given, stream_mode="messages") if isinstance(piece, AIMessage)]
+    assert not any('"answerable"' in text for text in pieces)
+
+
+async def test_middleware_asks_the_provider_for_a_report(store: Any) -> None:
+    replies = iter([reported(None, False), reported({"lifts": "nets"})])
+    with LoopbackServer(lambda _: next(replies)) as server:
+        model = ChatOpenAI(model="gpt-5-mini", base_url=server.openai_url, api_key="none", max_retries=0)
+        agent = create_agent(model, middleware=[SelfRouteMiddleware.from_vectorstore(store)], response_format=Lift)
+        assert (await answered(agent, False))["structured_response"] == NETS
+        for entry in server.book:
+            schema = entry.request.body["response_format"]["json_schema"]["schema"]
+            assert set(schema["properties"]) == set(schema["required"]) == {"answerable", "answer"}
+            own, none = schema["properties"]["answer"]["anyOf"]
+            assert (list(own["properties"]), none) == (["lifts"], {"type": "null"})
+
+
+@MODES
+@pytest.mark.parametrize("nothing", ["declined", "not found"])
+async def test_middleware_hands_a_question_back(store: Any, awaited: bool, nothing: str) -> None:
+    replies = {"draft": DRAFT, "whole": "unanswerable", "other": CALLS, "other, told": "I do not know."}
+    empty = InMemoryVectorStore(EMBEDDING) if nothing == "not found" else store
+    agent, model = agent_of(empty, replies, [clock], otherwise="agent", checkpointer=InMemorySaver())
+    thread: Any = {"configurable": {"thread_id": "1"}}
+    state = await answered(agent, awaited, **thread)
+    assert [message.text for message in state["messages"]] == [QUESTION, "", "noon", "I do not know."]
+    assert (state["selfroute"], state["messages"][0].text) == (None, QUESTION)
+    read = ["draft", "whole"] if nothing == "declined" else []
+    assert [kind_of(prompt) for prompt in model.prompts] == [*read, "other", "other"]
+    model.replies["whole"] = WHOLE
+    again = await answered(agent, awaited, **thread)  # the next turn is routed
+    assert again["messages"][-1].text == (WHOLE if read else "I do not know.")
+    given = {"messages": [("user", QUESTION)]}
+    model.replies["whole"] = "unanswerable"
+    pieces = [piece.text for piece, _ in agent.stream(given, thread, stream_mode="messages")]
+    assert "unanswerable" not in " ".join(pieces)
+
+
+@MODES
+async def test_two_middlewares_in_one_agent(store: Any, awaited: bool) -> None:
+    tea = InMemoryVectorStore.from_documents(
+        [Document("Tea is served at nine.", metadata={"source": "tea.md"})], EMBEDDING
+    )
+    of_tea = SelfRouteMiddleware.from_vectorstore(tea, otherwise="agent")
+    of_cranes = SelfRouteMiddleware.from_vectorstore(store, name="cranes")
+    model = Scripted(replies={"draft": DRAFT, "whole": CALLS, "whole, told": WHOLE, "other": "Hello!"}, prompts=[])
+    agent = create_agent(model, tools=[clock], middleware=[of_tea, of_cranes])
+    state = await answered(agent, awaited)
+    assert (state["messages"][-1].text, state["selfroute"]["sources"]) == (WHOLE, ["crane.md"])
+    assert [kind_of(prompt) for prompt in model.prompts] == ["draft", "draft", "whole", "whole"]
+    assert ["Tea" in str(prompt) for prompt in model.prompts] == [True, False, False, False]
+    assert (await answered(agent, awaited, "hello"))["messages"][-1].text == "Hello!"
+    model.replies["draft"] = "At nine."
+    state = await answered(agent, awaited, "When is tea?")
+    assert (state["messages"][-1].text, state["selfroute"]["sources"]) == ("At nine.", ["tea.md"])
+
+
+async def test_middleware_checks_its_own_options(store: Any) -> None:
+    for options, why in [({"otherwise": "model"}, "pass 'agent'"), ({"name": ""}, "name must be a text")]:
+        with pytest.raises(ConfigurationError, match=why):
+            SelfRouteMiddleware.from_vectorstore(store, **options)  # type: ignore[arg-type]
+    with pytest.raises(ConfigurationError, match="routs"):
+        SelfRouteMiddleware(retriever=store.as_retriever(), routs=bool)
+
+
+@MODES
+async def test_middleware_tags_each_step(store: Any, awaited: bool) -> None:
+    seen: list[list[str]] = []
+
+    class Watch(BaseCallbackHandler):
+        def on_chat_model_start(self, *_: Any, tags: Any = (), **__: Any) -> None:
+            seen.append(list(tags))
+
+    agent, _ = agent_of(store, {"draft": DRAFT, "whole": WHOLE, "other": "Hello!"})
+    await answered(agent, awaited, callbacks=[Watch()])
+    await answered(agent, awaited, "hello", callbacks=[Watch()])
+    routes = [[tag for tag in tags if tag.startswith("selfroute:")] for tags in seen]
+    assert routes == [["selfroute:rag"], ["selfroute:long_context"], []]
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["default", "own"])
+async def test_middleware_mentions_tools_in_its_own_prompts(store: Any, own: bool) -> None:
+    text = "Passages: {context}\n\nAnswer the question from them, or {refusal}: {input}"
+    options = {"rag_prompt": ChatPromptTemplate.from_template(text), "answerability": "text"} if own else {}
+    for tools in ([], [clock]):
+        agent, model = agent_of(store, {"draft": "Nets."}, tools, **options)
+        await answered(agent, False)
+        assert ("your tools" in model.prompts[0][-1].text) == (bool(tools) and not own)
+
+
 @MODES
 async def test_middleware_reads_a_structured_tool_call(store: Any, awaited: bool) -> None:
-    called = AIMessage("", tool_calls=[{"name": "Lift", "args": {"lifts": "nets"}, "id": "1"}])
-    wrong = AIMessage("", tool_calls=[{"name": "Lift", "args": {}, "id": "1"}])
-    for replies, asked in [({"draft": called}, 1), ({"draft": wrong, "draft, told": called}, 2)]:
+    right, wrong = called("Lift", lifts="nets"), called("Lift")
+    for replies, asked in [({"draft": right}, 1), ({"draft": wrong, "draft, told": right}, 2)]:
         agent, model = agent_of(store, replies, response_format=ToolStrategy(Lift), citations=True)
         state = await answered(agent, awaited)
         assert state["structured_response"] == Lift(lifts="nets")
