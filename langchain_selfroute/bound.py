@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+from langchain_core.callbacks import Callbacks
 from langchain_core.callbacks.manager import CallbackManagerForChainRun
 from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig, RunnableWithFallbacks
 from langchain_core.runnables.base import RunnableBindingBase
@@ -215,3 +216,8 @@ def unnamed(config: RunnableConfig) -> RunnableConfig:
     rest.pop("run_name", None)
     rest.pop("run_id", None)
     return rest
+
+
+def below(config: RunnableConfig, callbacks: Callbacks) -> RunnableConfig:
+    """Return the config of a tool's call for what runs below the tool, with the callbacks for that."""
+    return {**unnamed(config), "callbacks": callbacks}

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from langchain_core.callbacks import Callbacks
 from langchain_core.documents import Document
 from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.graph import Graph
 from typing_extensions import NotRequired, TypedDict
 
+from langchain_selfroute.bound import below
 from langchain_selfroute.running import recorded
 from selfroute.answerability import Signal
 from selfroute.calls.settings import Options
@@ -168,11 +170,13 @@ def tool_fields(chain: Runnable[Any, Any], source_key: str) -> dict[str, Any]:
     def shown(result: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         return brief_of(result, source_key), recorded(result)
 
-    def ask(config: RunnableConfig, **inputs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        return shown(chain.invoke(inputs, config))
+    def ask(config: RunnableConfig, callbacks: Callbacks, **inputs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        return shown(chain.invoke(inputs, below(config, callbacks)))
 
-    async def aask(config: RunnableConfig, **inputs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        return shown(await chain.ainvoke(inputs, config))
+    async def aask(
+        config: RunnableConfig, callbacks: Callbacks, **inputs: Any
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        return shown(await chain.ainvoke(inputs, below(config, callbacks)))
 
     return {"func": ask, "coroutine": aask, "response_format": "content_and_artifact"}
 

@@ -9,7 +9,7 @@ from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.graph import Graph
 from langchain_core.runnables.utils import ConfigurableFieldSpec, get_unique_config_specs
-from pydantic import BaseModel
+from pydantic import BaseModel, Field, create_model
 from typing_extensions import override
 
 from langchain_selfroute.prompts.defaults import copied
@@ -18,6 +18,9 @@ from langchain_selfroute.schema import SelfRouteInput, SelfRouteOutput, Uncited,
 
 if TYPE_CHECKING:
     from langchain_core.tools import BaseTool  # takes long to import
+
+
+_QUESTION = "The question, understandable by itself"
 
 
 class ChainShape(Runnable[str | Mapping[str, Any], SelfRouteOutput]):
@@ -75,6 +78,8 @@ class ChainShape(Runnable[str | Mapping[str, Any], SelfRouteOutput]):
         """
         from langchain_core.tools import convert_runnable_to_tool  # noqa: PLC0415 - it takes long
 
+        if args_schema is None and arg_types is None:
+            args_schema = create_model(name or self.get_name(), input=(str, Field(description=_QUESTION)))
         tool = convert_runnable_to_tool(self, args_schema, name=name, description=description, arg_types=arg_types)
         return tool.model_copy(update=tool_fields(self, source_key_of(self.documents)))
 

@@ -6,9 +6,11 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from langchain_core.callbacks import Callbacks
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, StructuredTool
 
+from langchain_selfroute.bound import below
 from langchain_selfroute.running import Running
 from selfroute.agents.lookup import Lookup, Queries
 from selfroute.agents.tools import TOOLS, ToolResult, failed
@@ -38,11 +40,11 @@ def _tool(name: str, asked: Asked, queries: Queries, max_tokens: int) -> BaseToo
         return Lookup(lambda: host, max_tokens=max_tokens, queries=queries, passing=_interrupts())
 
     # LangChain passes a single argument by its position.
-    def look(*values: Any, config: RunnableConfig, **named: Any) -> Answer:
+    def look(*values: Any, config: RunnableConfig, callbacks: Callbacks, **named: Any) -> Answer:
         given = tool.given(values, named)
         question = given[tool.question]
         try:
-            chain, config = asked(config)
+            chain, config = asked(below(config, callbacks))
             with Running(name, question, config) as run:
                 looking = lookup(chain, question, run)
                 result = run.end(run.perform(lambda: looking.look(name, given)), _recorded)
@@ -52,11 +54,11 @@ def _tool(name: str, asked: Asked, queries: Queries, max_tokens: int) -> BaseToo
             result = failed(name, error)
         return result.content, dict(result.artifact)
 
-    async def alook(*values: Any, config: RunnableConfig, **named: Any) -> Answer:
+    async def alook(*values: Any, config: RunnableConfig, callbacks: Callbacks, **named: Any) -> Answer:
         given = tool.given(values, named)
         question = given[tool.question]
         try:
-            chain, config = asked(config)
+            chain, config = asked(below(config, callbacks))
             async with Running(name, question, config) as run:
                 looking = lookup(chain, question, run)
                 result = await run.aend(await run.aperform(looking.alook(name, given)), _recorded)

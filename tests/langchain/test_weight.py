@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from langchain_core.documents import Document
@@ -112,3 +113,21 @@ def test_a_tool_takes_more_arguments_where_they_are_declared() -> None:
     tool = chain.as_tool(name="minutes", description="Answers.", arg_types={"input": str, "year": int})
     assert tool.invoke({"input": QUESTION, "year": 1907})["answer"] == FOUND
     assert (seen, set(tool.args)) == ([1907], {"input", "year"})
+
+
+@pytest.mark.parametrize("mode", ["invoke", "ainvoke"])
+async def test_tools_hold_the_runs_of_the_chain(mode: str) -> None:
+    chain, mine = a_heavy_chain(), uuid4()
+    tools = [(_tool(chain), {"input": QUESTION}, "SelfRouteChain"), (chain.tools()[0], {"query": QUESTION}, "search")]
+    for tool, given, name in tools:
+        tracer = TreeTracer()
+        await _call(tool, mode, given, {"callbacks": [tracer], "run_name": "mine", "run_id": mine, "tags": ["a"]})
+        (root,) = tracer.roots
+        assert (root.name, root.id, [run.name for run in root.child_runs]) == ("mine", mine, [name])
+        assert root.child_runs[0].tags == ["a"]
+
+
+def test_tool_says_what_its_argument_is() -> None:
+    assert _tool(a_heavy_chain()).args == {
+        "input": {"description": "The question, understandable by itself", "title": "Input", "type": "string"}
+    }
