@@ -12,6 +12,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import ConfigurableField, RunnableLambda
+from langchain_core.tools import StructuredTool
 from llama_index.core.prompts import PromptTemplate
 from llama_index.core.schema import Document as LlamaDocument
 
@@ -102,6 +103,21 @@ def test_marks_go_through_what_is_built_around_a_model(server: LoopbackServer, n
     assert chain_over(CARRIED[name](server)).invoke(QUESTIONS[0])["answer"] == ANSWER
     draft, read = bodies(server)
     assert (marked(draft), [text[-len(WHOLE) :] for text, _ in marked(read)]) == ([], [WHOLE])
+
+
+def test_marks_go_through_an_agent_with_tools(server: LoopbackServer) -> None:
+    agents = pytest.importorskip("langchain.agents")
+    from langchain_selfroute import SelfRouteMiddleware  # noqa: PLC0415 - it needs langchain
+
+    reading = SelfRouteMiddleware(
+        retriever=RunnableLambda(lambda _: [Document("The minutes.")]), documents=[Document(WHOLE)], prompt_cache="5m"
+    )
+    clock = StructuredTool.from_function(lambda: "noon", name="clock", description="Tells the time.")
+    agent = agents.create_agent(chat(server), tools=[clock], middleware=[reading])
+    assert agent.invoke({"messages": [("user", QUESTIONS[0])]})["messages"][-1].text == ANSWER
+    draft, read = bodies(server)
+    assert (marked(draft), [text[-len(WHOLE) :] for text, _ in marked(read)]) == ([], [WHOLE])
+    assert "your tools" in blocks(read)[1]["text"]
 
 
 def test_marks_of_a_prompt_of_ones_own(server: LoopbackServer) -> None:
