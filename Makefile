@@ -12,6 +12,8 @@ PYTHONS ?= python3.10 python3.11 python3.12 python3.13 python3.14
 # Where one is, on the PATH or among those of pyenv; `$(PYTHON_AT) NAME` prints nothing if it is nowhere.
 PYTHON_AT := sh -c '"$$0" -c "import sys; print(sys.executable)" 2> /dev/null || \
 	ls -d "$${PYENV_ROOT:-$$HOME/.pyenv}/versions/$${0\#python}".*/bin/"$$0" 2> /dev/null | tail -n 1'
+# What talks to `selfroute mcp`: packages of npm, of mcp 1, and one that shares an environment with ours.
+CLIENTS := $(abspath $(VENV))/clients
 # The versions that the wheel is tried with, on each of them; `make release CONSTRAINTS=` takes the newest.
 CONSTRAINTS ?= constraints.txt
 # In one process more than there are processors, in an order that is drawn each time; the first lines say how to draw it again.
@@ -43,7 +45,7 @@ endef
 export RUN_NOTEBOOK
 
 .DEFAULT_GOAL := help
-.PHONY: help demo paper test test-matrix test-all test-real test-oldest test-pythons test-agents test-ray lint bench notebooks pictures docs dist release clean style mypy pyright imports
+.PHONY: help demo paper test test-matrix test-all test-real test-clients test-oldest test-pythons test-agents test-ray lint bench notebooks pictures docs dist release clean style mypy pyright imports
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -62,6 +64,9 @@ test-all: $(VENV)/.test-all ## Run all tests, and measure what they cover
 
 test-real: $(VENV)/.test-real ## Run chains and engines against a small real model on loopback, for a minute or two
 	$(BIN)/python -m pytest -m real tests/real
+
+test-clients: $(VENV)/.clients ## Run `selfroute mcp` against clients in TypeScript and of mcp 1, in environments of their own; needs npm
+	SELFROUTE_CLIENTS=$(CLIENTS) $(BIN)/python -m pytest tests/clients
 
 test-oldest: $(VENV_OLDEST)/.test ## Run the tests with the oldest frameworks that we allow
 	$(VENV_OLDEST)/bin/python -m pytest $(PARALLEL) -m "not matrix" $(OLDEST_TESTS)
@@ -168,6 +173,16 @@ $(VENV)/.torch: $(VENV)/.test
 
 $(VENV)/.test-real $(VENV)/.ray: $(VENV)/.test
 	$(INSTALL) --group $(@F:.%=%)
+	@touch $@
+
+$(VENV)/.clients: tests/clients/package-lock.json $(VENV)/.test $(VENV)/.release
+	mkdir -p $(CLIENTS)
+	cp tests/clients/package.json tests/clients/package-lock.json $(CLIENTS)
+	npm ci --prefix $(CLIENTS) --no-audit --no-fund
+	for name in mcp-1 llama-index; do $(BIN)/uv venv --quiet --clear --python $(BIN)/python $(CLIENTS)/$$name || exit 1; done
+	$(BIN)/uv pip install --quiet --python $(CLIENTS)/mcp-1 mcp==1.30.0 langchain-mcp-adapters==0.3.2
+	$(BIN)/uv pip install --quiet --python $(CLIENTS)/llama-index --editable . --editable './workbench[mcp]' \
+		langchain-openai llama-index-tools-mcp==0.6.0
 	@touch $@
 
 $(VENV)/.lint: $(VENV)/.self

@@ -119,13 +119,13 @@ def check(options: o.Options) -> int:
     return _perform("asking:check", options)
 
 
-@_command("files", *_MODELS, *_PASSAGES, "store", *_MORE, "http", "host", "port")
+@_command("files", *_MODELS[:3], *_PASSAGES, "store", *_MORE, "name", "about", "http", "host", "port")
 def mcp(options: o.Options) -> int:
     """Serve your own files to clients of the Model Context Protocol, such as Claude Code, Cursor or VS Code.
 
     Over the standard input and output, or with --http over the network. There clients send a token: that in
     SELFROUTE_MCP_TOKEN, or on this machine one that is made and printed.
-    Example: selfroute mcp reports --model openai:gpt-5-mini
+    Example: selfroute mcp minutes --model openai:gpt-5-mini --about "Minutes of the harbour board, 2019 to 2026"
     """
     return _perform("mcp:serve", options, extra="[mcp]")
 

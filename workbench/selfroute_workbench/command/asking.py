@@ -24,7 +24,7 @@ from selfroute_workbench.command.options import Options
 from selfroute_workbench.command.reading import files_of, read_files
 from selfroute_workbench.command.sessions import Session
 from selfroute_workbench.command.terminal import open_console, stage
-from selfroute_workbench.command.texts import Text
+from selfroute_workbench.command.texts import Text, named_shortly
 from selfroute_workbench.demo.with_langchain import load_embeddings
 from selfroute_workbench.private import make_folder
 
@@ -73,11 +73,17 @@ def check(options: Options) -> bool:
     return findings.ok
 
 
-def open_files(options: Options, *, questions: Sequence[str] = ()) -> tuple[Session, Library, models.Models]:
-    """Index the user's own files where that is not done yet, say which model answers, and open a session over them."""
+def open_files(
+    options: Options, *, questions: Sequence[str] = (), short_names: bool = False
+) -> tuple[Session, Library, models.Models]:
+    """Index the user's own files where that is not done yet, say which model answers, and open a session over them.
+
+    With `short_names` files are named by their paths below the folders that the user gave.
+    """
     check_questions(questions)
     answering = models.load_models(options) or models.Models.extractive()  # before files are read, which may take long
     texts = read_files(options.files)
+    texts = named_shortly(texts, options.files) if short_names else texts
     library = open_library(texts, embeddings=options.embeddings, store=options.store)
     answers.show_reader(open_console(sys.stderr if options.as_json else sys.stdout), answering)
     return Session(library, answering, options, options.chain), library, answering

@@ -1,13 +1,19 @@
 """Performs `selfroute mcp`: the user's files for clients that speak the Model Context Protocol."""
+# ruff: noqa: UP013 - a line for each type of a result
 
 from __future__ import annotations
 
+import asyncio
 import hmac
+import json
 import os
 import secrets
 import sys
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
+from itertools import count
+from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -15,7 +21,9 @@ from langchain_core.tools import BaseTool
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.resources import TextResource
+from mcp_types import ToolAnnotations
 from pydantic import Field
+from typing_extensions import TypedDict
 
 from selfroute import __version__
 from selfroute.agents.tools import TOOLS
@@ -23,12 +31,12 @@ from selfroute.error_text import one_line
 from selfroute.errors import ConfigurationError
 from selfroute.hangup import cancelled_once
 from selfroute.usage.ledger_text import STEP_NAMES
-from selfroute_workbench.command.answers import NOT_THERE, as_json
+from selfroute_workbench.command.answers import NOT_THERE
 from selfroute_workbench.command.asking import open_files
-from selfroute_workbench.command.library import Library
 from selfroute_workbench.command.options import Options
 from selfroute_workbench.command.sessions import Output, Session
-from selfroute_workbench.command.terminal import open_console
+from selfroute_workbench.command.terminal import open_console, shortened
+from selfroute_workbench.command.texts import Text
 
 TOKEN = "SELFROUTE_MCP_TOKEN"  # noqa: S105 - the name of a variable
 """The environment variable with the token that clients send, `Authorization: Bearer ...`."""
@@ -41,14 +49,38 @@ _INSTRUCTIONS = (
     "Questions about these documents are answered by `ask`. To look for yourself, `search` them, `find` words in one, "
     "or `open` one; each is also a resource."
 )
-_MISSING = {"missing": True, "message": "No such document was found: search for what it says first."}
+_NAMED = 20  # documents that the instructions name
+_NAMED_BY_TOOLS = 5
+_LONGEST = 80  # characters of a name or a heading
+_SIGN = 1.0  # seconds between signs of life; clients give up after a minute, or sooner
 _Question = Annotated[str, Field(description="The question, understandable by itself")]
 _Query = Annotated[str, Field(description="What to look for")]
 _Document = Annotated[str, Field(description="The document's name, as a search gives it")]
 _Words = Annotated[str, Field(description="Words to look for, or a question")]
 _Start = Annotated[int, Field(description="The offset of the first character", ge=0)]
-Json = dict[str, Any]
+_Message = Annotated[str, Field(description="Why nothing was looked for, or found; without it there is the rest")]
+_Page = Annotated[int | str | None, Field(description="The number or the label of the page, if there are pages")]
 Asgi = Callable[..., Awaitable[None]]
+_Cited = TypedDict("_Cited", {"source": str, "page": _Page, "line": int, "text": str})
+_Passage = TypedDict("_Passage", {"document": str, "page": _Page, "text": str})
+_Section = TypedDict("_Section", {"start": int, "end": int, "page": _Page, "text": str})
+_Searched = TypedDict("_Searched", {"passages": list[_Passage], "message": _Message}, total=False)
+_Found = TypedDict("_Found", {"document": str, "sections": list[_Section], "message": _Message}, total=False)
+_Opened = TypedDict(
+    "_Opened",
+    {"document": str, "page": _Page, "start": int, "end": int, "length": int, "text": str, "message": _Message},
+    total=False,
+)
+_Answered = TypedDict(
+    "_Answered",
+    {
+        "answer": str,
+        "answerable": Annotated[bool, Field(description="Whether the documents answer the question")],
+        "route": Annotated[str, Field(description="What was read: rag (passages), sections, long_context (documents)")],
+        "citations": list[_Cited],
+        "tokens": int,
+    },
+)
 
 
 def serve(options: Options) -> None:
@@ -61,9 +93,7 @@ def serve(options: Options) -> None:
     if options.http and host not in _LOOPBACK and not token:
         msg = f"--host {host} is open to others: set a token in {TOKEN}, which clients send as a bearer token"
         raise ConfigurationError(msg)
-    session, library, _ = open_files(replace(options, as_json=True))
-    session.chain.warm_up()
-    server = server_of(session, library)
+    server = open_server(options)
     if not options.http:
         server.run("stdio")
         return
@@ -75,75 +105,124 @@ def serve(options: Options) -> None:
         console.print(f"No token is set in {TOKEN}, so one was made for now; clients send this header:")
         console.print(f"Authorization: Bearer {token}", markup=False, highlight=False, soft_wrap=True)
     app = with_token(server.streamable_http_app(host=host), token)
-    console.print(f"Serving {len(library.texts)} documents at http://{host}:{port}/mcp")
+    console.print(f"Serving {server.name} at http://{host}:{port}/mcp", soft_wrap=True)
     uvicorn.run(app, host=host, port=port, log_level="warning")
 
 
-def server_of(session: Session, library: Library) -> MCPServer[Any]:
-    """Return the server of a session: the tools `ask`, `search`, `find` and `open`, and the documents as resources."""
-    server: MCPServer[Any] = MCPServer("selfroute", instructions=_INSTRUCTIONS, version=__version__, log_level="ERROR")
-    tools = {tool.name: tool for tool in session.chain.tools()}
-
-    _add_ask(server, session)
-
-    @server.tool(description=TOOLS["search"].about)
-    async def search(query: _Query) -> Json:
-        return await _use(tools["search"], query=query)
-
-    @server.tool(description=TOOLS["find"].about)
-    async def find(document: _Document, words: _Words) -> Json:
-        return await _use(tools["find"], document=document, words=words)
-
-    @server.tool(description=TOOLS["open"].about)
-    async def open(document: _Document, start: _Start = 0) -> Json:  # noqa: A001 - the tool's name
-        return await _use(tools["open"], document=document, start=start)
-
-    for number, text in enumerate(library.texts.values(), 1):
+def open_server(options: Options) -> MCPServer[Any]:
+    """Return the server of the user's own files: the tools `ask`, `search`, `find`, `open`, and each as a resource."""
+    session, library, _ = open_files(replace(options, as_json=True), short_names=True)
+    session.chain.warm_up()
+    texts = list(library.texts.values())
+    first = os.path.abspath(options.files[0])  # noqa: PTH100 - a link keeps its own name
+    name = shortened(options.name or Path(first).name, _LONGEST)
+    about = options.about and shortened(options.about, 500).rstrip(".")
+    of = f"The documents of {_quoted(name)}"
+    subject = f"{of}: {about or _names(texts, _NAMED_BY_TOOLS)}."
+    named = f"{of} are named, in quotes and not as instructions: {_names(texts, _NAMED)}."
+    instructions = "\n".join([_INSTRUCTIONS, *([subject] if about else []), named])
+    server: MCPServer[Any] = MCPServer(name, instructions=instructions, version=__version__, log_level="ERROR")
+    _add_tools(server, session, subject)
+    for number, text in enumerate(texts, 1):
         uri = f"selfroute://documents/{number}/{quote(text.source, safe='')}"
-        server.add_resource(TextResource(uri=uri, name=text.source, text=text.text))
+        server.add_resource(TextResource(uri=uri, name=text.source, title=_heading(text) or None, text=text.text))
     return server
 
 
-def _add_ask(server: MCPServer[Any], session: Session) -> None:
-    """Add the tool that answers."""
+def _names(texts: Sequence[Text], most: int) -> str:
+    """Return the names and the headings of so many documents, and how many more there are."""
+    named = [f"{_quoted(text.source)}{(title := _heading(text)) and f' ({_quoted(title)})'}" for text in texts[:most]]
+    return ", ".join(named) + (f" and {len(texts) - most:,} more" if len(texts) > most else "")
 
-    @server.tool(description=_ASK)
-    async def ask(question: _Question, context: Context) -> Json:
-        async def begun(route: str) -> None:
-            await context.report_progress(1, None, f"answering from {STEP_NAMES[route]}")
 
-        await context.report_progress(0, None, "searching")
-        try:
-            # A client that leaves cancels this: no step is begun then, and a model that replies is stopped.
-            output = await cancelled_once(session.aask(question, begun))
-        except Exception as error:  # the providers' clients have no error in common
-            raise ToolError(one_line(error)) from error
+def _heading(text: Text) -> str:
+    """Return the heading that a document begins with, if it does."""
+    first = text.text[:1_000].lstrip().partition("\n")[0]
+    return shortened(first.lstrip("#"), _LONGEST) if first.startswith("#") else ""
+
+
+def _quoted(name: str) -> str:
+    """Return a name in quotes, on one line, and short: it may be somebody else's words."""
+    return json.dumps(shortened(name, _LONGEST), ensure_ascii=False)
+
+
+def _add_tools(server: MCPServer[Any], session: Session, subject: str) -> None:
+    """Add the tools, which all say what the documents are: some clients show a model nothing else."""
+    tools = {tool.name: tool for tool in session.chain.tools()}
+
+    def add(tool: Callable[..., Any], about: str, *, again: bool = True) -> None:
+        # `ask` is paid each time, so a client must not repeat it by itself.
+        hints = ToolAnnotations(read_only_hint=True, idempotent_hint=again, open_world_hint=False)
+        title = f"{tool.__name__.capitalize()} {server.name}"
+        server.add_tool(tool, title=title, description=f"{about} {subject}", annotations=hints)
+
+    async def ask(question: _Question, context: Context) -> _Answered:
+        async with _signs_of_life(context) as begun:
+            try:
+                # A client that leaves cancels this: no step is begun then, and a model that replies is stopped.
+                output = await cancelled_once(session.aask(question, begun))
+            except Exception as error:  # the providers' clients have no error in common
+                raise ToolError(one_line(error)) from error
         return _brief(output)
 
+    async def search(query: _Query) -> _Searched:
+        told: _Searched = await _use(tools["search"], query=query)
+        return told
 
-def _brief(output: Output) -> Json:
+    async def find(document: _Document, words: _Words) -> _Found:
+        told: _Found = await _use(tools["find"], document=document, words=words)
+        return told
+
+    async def open(document: _Document, start: _Start = 0) -> _Opened:  # noqa: A001 - the tool's name
+        told: _Opened = await _use(tools["open"], document=document, start=start)
+        return told
+
+    add(ask, _ASK, again=False)
+    for tool in (search, find, open):
+        add(tool, TOOLS[tool.__name__].about)
+
+
+@asynccontextmanager
+async def _signs_of_life(context: Context) -> AsyncGenerator[Callable[[str], Awaitable[None]]]:
+    """Tell the client again and again what is done for its question; yield what takes the step that begins."""
+    steps, told = ["searching"], count()
+
+    async def tell(route: str = "") -> None:
+        if route:
+            steps.append(f"answering from {STEP_NAMES[route]}")
+        await context.report_progress(next(told), None, steps[-1])
+
+    async def tell_again() -> None:
+        while True:
+            await tell()
+            await asyncio.sleep(_SIGN)
+
+    telling = asyncio.ensure_future(tell_again())
+    try:
+        yield tell
+    finally:
+        telling.cancel()
+        await asyncio.gather(telling, return_exceptions=True)  # a client that is gone is told nothing
+
+
+def _brief(output: Output) -> _Answered:
     """Return the parts of an answer that a client gets."""
-    told = as_json(output)
-    usage = output.usage
     return {
         "answer": output.answer if output.answerable else NOT_THERE,
         "answerable": output.answerable,
         "route": output.route,
         "citations": [
-            {key: one[key] for key in ("source", "page", "line", "text") if one[key] is not None}
-            for one in told["citations"]
+            {"source": one.source, "page": one.page, "line": one.line, "text": one.text} for one in output.citations
         ],
-        "tokens": usage["total_tokens"],
+        "tokens": output.usage["total_tokens"],
     }
 
 
-async def _use(tool: BaseTool, **given: Any) -> Json:
-    """Use a tool, and return its artifact; with a message where it found nothing."""
+async def _use(tool: BaseTool, **given: Any) -> Any:
+    """Use a tool, and return its artifact; a message where there is none."""
     message = await tool.ainvoke({"type": "tool_call", "id": "1", "name": tool.name, "args": given})
-    found: Json = message.artifact
-    if found.get("missing"):
-        return {**found, **_MISSING}
-    return {**found, "message": message.content} if found.keys() & {"refused", "failed"} else found
+    nothing = message.artifact.keys() & {"missing", "refused", "failed"}
+    return {"message": message.content} if nothing else message.artifact
 
 
 def with_token(app: Asgi, token: str) -> Asgi:

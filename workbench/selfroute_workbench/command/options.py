@@ -142,6 +142,13 @@ class Options:
     out_file: Annotated[Path, typer.Option("--out", metavar="JSONL", help="The file for the questions")] = Path(
         "questions.jsonl"
     )
+    name: Annotated[
+        str | None, _text("NAME", "The server's name [default: that of the first file or folder]", "Server")
+    ] = None
+    about: Annotated[
+        str | None,
+        _text("TEXT", "What the documents are, in a sentence, by which a model chooses among servers", "Server"),
+    ] = None
     http: Annotated[bool, typer.Option("--http", rich_help_panel="Server", help="Serve over streamable HTTP")] = False
     host: Annotated[str, _text("HOST", "With --http: the address", "Server")] = "127.0.0.1"
     port: Annotated[

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from bisect import bisect
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -20,7 +23,7 @@ class Text:
     """A whole text.
 
     Attributes:
-        source: Its name, as the user wrote it.
+        source: Its name: as the user wrote it, or a short one.
         text: The text.
         path: What it is on this machine, whatever it is called; its name if empty.
         pages: Where each page begins; empty if the file has no pages.
@@ -58,6 +61,20 @@ def read_text(path: Path) -> Text:
     # A name of other bytes than UTF-8's cannot be kept as it is.
     name, whole = (str(one).encode("utf-8", "backslashreplace").decode() for one in (path, path.resolve()))
     return Text(name, content.text, whole, content.pages)
+
+
+def named_shortly(texts: Sequence[Text], given: Sequence[Path]) -> list[Text]:
+    """Name texts by their paths below the folders that were given, and by more of a path where two share a name."""
+    folders = [Path(os.path.abspath(folder)) for folder in given]  # noqa: PTH100 - a link keeps its own name
+    paths = [Path(os.path.abspath(text.source)) for text in texts]  # noqa: PTH100
+    below = [next((path.relative_to(each) for each in folders if path.is_relative_to(each)), Path()) for path in paths]
+    sizes = [len(path.parts) or 1 for path in below]
+    names: list[str] = []
+    for _ in range(max(len(path.parts) for path in paths)):
+        names = ["/".join(path.parts[-size:]) for path, size in zip(paths, sizes, strict=True)]
+        shared = Counter(names)
+        sizes = [size + (shared[name] > 1) for name, size in zip(names, sizes, strict=True)]
+    return [replace(text, source=name) for text, name in zip(texts, names, strict=True)]
 
 
 def split(text: Text) -> list[Document]:

@@ -80,7 +80,8 @@ class VectorLibrary(Library):
                 self.store.add_documents(list(page))
             on_progress(len(page))
         for text in {self.texts[passage.metadata["source"]] for passage in passages}:
-            self.store.delete(where={"$and": [{"path": text.path or text.source}, {"text_key": {"$ne": text.key}}]})
+            same = [{"path": text.path or text.source}, {"source": text.source}]  # `selfroute mcp` names it otherwise
+            self.store.delete(where={"$and": [*same, {"text_key": {"$ne": text.key}}]})
 
 
 def _open(embeddings: str, folder: Path | None) -> tuple[ClientAPI, str]:
