@@ -29,8 +29,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(msg)
     try:
         from langchain_selfroute.agents.middleware import SelfRouteMiddleware  # noqa: PLC0415 - it takes long
-    except ModuleNotFoundError as error:
-        msg = "SelfRouteMiddleware needs LangChain's agents: pip install 'langchain>=1'"
+    except ImportError as error:  # also where the package is older
+        msg = "SelfRouteMiddleware needs LangChain's agents: pip install 'langchain>=1.2.10'"
         raise ImportError(msg) from error
     return SelfRouteMiddleware
 

@@ -48,7 +48,7 @@ def test_import_all_without_agents() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)  # noqa: S603
     assert "SelfRouteChain" in done.stdout
-    assert "ImportError: SelfRouteMiddleware needs LangChain's agents: pip install 'langchain>=1'" in done.stderr
+    assert "ImportError: SelfRouteMiddleware needs LangChain's agents: pip install 'langchain>=1.2.10'" in done.stderr
 
 
 @pytest.mark.parametrize("name", ELSEWHERE)
