@@ -117,14 +117,14 @@ class SelfRouteMiddleware(AgentMiddleware[SelfRouteState, Any, Any]):
         *,
         routes: Callable[[str], bool] | None = None,
         otherwise: str | None = None,
-        name: str = "SelfRouteMiddleware",
+        name: str | None = None,
     ) -> None:
         AgentMiddleware.__init__(self)
         if routes is not None:
             _ROUTES.check("routes", routes)
             check_takes("routes", routes, "text")
         _OTHERWISE.check("otherwise", otherwise)
-        _NAME.check("name", name)
+        name = _NAME.check("name", type(self).__name__ if name is None else name)
         self._routes = routes or is_question
         has_own_prompts = bool(options.keys() & {"rag_prompt", "long_context_prompt"})
         self._reading = Reading(chain, name, hands_back=otherwise is not None, has_own_prompts=has_own_prompts)
