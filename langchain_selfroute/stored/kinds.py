@@ -15,6 +15,7 @@ from langchain_selfroute.stored.searches import searches_of
 from langchain_selfroute.stored.stores import Fetch, Fetched, Store, tested_by
 from selfroute.arguments import check_takes
 from selfroute.documents.access import StoredChunk
+from selfroute.documents.chunks import without_keys
 from selfroute.errors import ConfigurationError
 from selfroute.stores import chroma, faiss, lancedb, milvus, qdrant
 from selfroute.stores.conditions import joined
@@ -70,6 +71,24 @@ class Faiss(Store):
                 msg = f"FAISS cannot use this filter: {error}"
                 raise ConfigurationError(msg) from error
         return lambda chunk: bool(test(chunk.metadata))
+
+
+class FaissVectorstore(Store):
+    """`Faiss` of `langchain_faiss`, the package `langchain-faiss-vectorstore`. Its search ignores filters."""
+
+    filters, takes = (), ""
+    supported = "langchain-faiss-vectorstore 0.1"
+
+    def listing_of(self, wrapper: Any) -> ByFunction:
+        """Look through its dict."""
+        held = wrapper._docs  # noqa: SLF001
+
+        def rows(key: str, source: Any, _: Sequence[Any]) -> Iterator[StoredChunk]:
+            for number, document in list(held.items()):
+                if same_name(document.metadata.get(key), source):
+                    yield StoredChunk(str(number), document.page_content, without_keys(document.metadata, {"_id"}))
+
+        return ByFunction(rows)
 
 
 class Chroma(Store):
@@ -172,6 +191,7 @@ _KINDS: Mapping[tuple[str, str], type[Store]] = {
     ("langchain_chroma", "Chroma"): Chroma,
     ("langchain_community", "Chroma"): Chroma,
     ("langchain_community", "FAISS"): Faiss,
+    ("langchain_faiss", "Faiss"): FaissVectorstore,
     ("langchain_qdrant", "QdrantVectorStore"): Qdrant,
     ("langchain_postgres", "PGVector"): PGVector,
     ("langchain_postgres", "PGVectorStore"): PGVectorStore,
