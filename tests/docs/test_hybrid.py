@@ -26,7 +26,7 @@ RECIPES = [dedent(one) for one in re.findall(r"^ *```py\n(.*?)^ *```$", PAGE, re
 
 
 def langchain(model: Model) -> dict[str, Any]:
-    pytest.importorskip("rank_bm25")
+    pytest.importorskip("bm25s")
     store = one_store.store("weights")
     return {
         "chunks": one_store.chunks(),
@@ -65,7 +65,7 @@ async def test_the_recipe_reads_the_right_document_behind_its_filters(recipe: st
 def test_the_benchmark_tells_retrievers_apart_on_a_store_of_our_own(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("rank_bm25")
+    pytest.importorskip("bm25s")
     spec = importlib.util.spec_from_file_location("benchmarks_hybrid", ROOT / "benchmarks/hybrid.py")
     assert spec
     assert spec.loader
