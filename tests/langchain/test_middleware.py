@@ -240,7 +240,9 @@ async def test_graph_that_is_left_stops_its_model(store: Any, is_agent: bool, st
         else:
             drawn = StateGraph(MessagesState)
             chain = SelfRouteChain.from_vectorstore(store, model)
-            drawn.add_node("ask", RunnableLambda(lambda _: QUESTION) | chain | (lambda one: {"messages": one["answer"]}))
+            drawn.add_node(
+                "ask", RunnableLambda(lambda _: QUESTION) | chain | (lambda one: {"messages": one["answer"]})
+            )
             graph = drawn.set_entry_point("ask").compile()
 
         async def read() -> None:

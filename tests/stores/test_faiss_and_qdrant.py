@@ -107,15 +107,15 @@ def test_faiss_vectorstore_refuses_filters_that_its_search_ignores(tmp_path: Pat
     case, north = FaissVectorstoreCase(tmp_path), {"tenant": "north"}
     case.add([*PIECES[:3], *cut(numbered("theirs"), tenant="south")])
     assert len({chunk.metadata["tenant"] for chunk in case.vectorstore.similarity_search("?", k=9, filter=north)}) == 2
-    refused = partial(pytest.raises, ConfigurationError, match="search of Faiss ignores filters")
-    for options in ({}, {"fetch": lambda source_key, source, filter: []}):  # noqa: A006
-        with refused():
+    fetching = {"fetch": lambda *_: []}
+    retriever = case.vectorstore.as_retriever(search_kwargs={"filter": north})
+    for options in ({}, fetching):
+        with pytest.raises(ConfigurationError, match="search of Faiss ignores filters"):
             StoredDocuments(case.vectorstore, filter=north, **options)
-        retriever = case.vectorstore.as_retriever(search_kwargs={"filter": north})
-        with refused():
-            StoredDocuments(case.vectorstore, **options).limited_to(retriever, {}).view.limits
+        with pytest.raises(ConfigurationError, match="search of Faiss ignores filters"):
+            read(StoredDocuments(case.vectorstore, **options).limited_to(retriever, {}))
     own = type("Own", (type(case.vectorstore),), {"similarity_search": lambda *_, **__: []})()
-    assert StoredDocuments(own, filter=north, fetch=lambda source_key, source, filter: [])  # noqa: A006
+    assert StoredDocuments(own, filter=north, **fetching)
 
 
 def test_faiss_vectorstore_saved_and_loaded(tmp_path: Path) -> None:
@@ -128,8 +128,9 @@ def test_faiss_vectorstore_saved_and_loaded(tmp_path: Path) -> None:
     case.vectorstore.save_local(tmp_path / "saved")
     again = type(case.vectorstore).load_local(tmp_path / "saved", HashEmbeddings())
     left = text_of([*PIECES[:5], *PIECES[6:]])
-    assert "".join(read(StoredDocuments(again, filter={})).split()) == "".join(left.split())
-    assert "_id" not in StoredDocuments(again, filter={})({"input": "?", "retrieved": again.similarity_search("?")})[0].metadata
+    (document,) = StoredDocuments(again, filter={})({"input": "?", "retrieved": again.similarity_search("?")})
+    assert "".join(document.page_content.split()) == "".join(left.split())
+    assert "_id" not in document.metadata
 
 
 def test_qdrant_quotes_keys_or_refuses_them(qdrant: Any) -> None:
