@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -186,6 +187,32 @@ def _in_sql(condition: Mapping[str, Any]) -> str:
     return " AND ".join(parts)
 
 
+class LanceDBVectorstore(Store):
+    """`LanceDB` of `langchain_lancedb`. Its search ignores filters, and writes over each passage's `source`."""
+
+    filters, takes = (), ""
+    supported = "langchain-lancedb 0.1"
+
+    def listing_of(self, wrapper: Any) -> ByFunction:
+        """Read its table, whose metadata are JSON and whose ids are not of one row each."""
+        table, _ = wrapper._get_or_create_table()  # noqa: SLF001
+
+        def rows(key: str, source: Any, _: Sequence[Any]) -> Iterator[StoredChunk]:
+            if key == "source":
+                msg = (
+                    "the search of langchain-lancedb writes the place of its database over metadata['source'], which "
+                    "then names no document: index chunks with another key, such as 'file', and pass it as source_key="
+                )
+                raise ConfigurationError(msg)
+            held = f"contains(metadata, {lancedb.literal(json.dumps({key: source})[1:-1])})"
+            for row in () if table is None else lancedb.rows_of(table, [held], ["text", "metadata"]):
+                metadata = json.loads(row["metadata"])
+                if same_name(metadata.get(key), source):
+                    yield StoredChunk("", row["text"], without_keys(metadata, {"source"}))
+
+        return ByFunction(rows)
+
+
 _KINDS: Mapping[tuple[str, str], type[Store]] = {
     ("langchain_core", "InMemoryVectorStore"): InMemory,
     ("langchain_chroma", "Chroma"): Chroma,
@@ -197,6 +224,7 @@ _KINDS: Mapping[tuple[str, str], type[Store]] = {
     ("langchain_postgres", "PGVectorStore"): PGVectorStore,
     ("langchain_postgres", "AsyncPGVectorStore"): PGVectorStore,
     ("langchain_community", "LanceDB"): LanceDB,
+    ("langchain_lancedb", "LanceDB"): LanceDBVectorstore,
     ("langchain_milvus", "Milvus"): Milvus,
 }
 """The kinds of stores, by top-level package and class."""
