@@ -1,14 +1,14 @@
-"""Measure how often the right document of one store stands behind the passages that a retriever finds.
+"""Measure how often the right document of one store stands behind the passages that a search finds.
 
     python benchmarks/hybrid.py DATA [--embeddings CACHE] [--json]
 
 DATA holds `questions.jsonl` (`question`, `document`, and `answerable`, if some have no answer) and `documents/`, or
 `*.jsonl` with `context`, `doc_id`, `question` and `is_impossible`. All documents are put into one store, in chunks of
-1,200 characters with all-MiniLM-L6-v2's vectors. Each question that has an answer is asked of each retriever:
+1,200 characters with all-MiniLM-L6-v2's vectors. Each question that has an answer is searched for in each way:
 
     nearest       the passages whose vectors are nearest
     BM25          those that share the rarest words with the question
-    hybrid        LangChain's `EnsembleRetriever` over both, as in docs/documents.md
+    hybrid        both, joined by the sum of their reciprocal ranks, as in docs/documents.md
 
 "behind" is the share of questions whose right document is among those that the passages come from, "documents" is how
 many these are, and "first" and "two" are the shares of questions whose right document is the first, or among the first
@@ -21,17 +21,15 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from statistics import mean
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
+import bm25s  # type: ignore[import-untyped]
 import numpy as np
-from langchain_classic.retrievers import EnsembleRetriever
-from langchain_community.retrievers import BM25Retriever
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
-from langchain_core.retrievers import BaseRetriever
 from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
@@ -39,6 +37,8 @@ from selfroute.documents.sections import ranked
 from selfroute_workbench.demo.with_langchain import load_embeddings
 
 SIZE, OVERLAP = 1_200, 200  # characters of a chunk
+Search: TypeAlias = Callable[[str], list[Document]]
+"""Takes a question and returns passages."""
 
 
 class Question(NamedTuple):
@@ -103,22 +103,37 @@ def words(text: str) -> list[str]:
     return re.findall(r"\w+", text.lower())
 
 
-def retrievers_over(documents: dict[str, str], embeddings: Embeddings) -> dict[str, BaseRetriever]:
-    """Put documents into one store, and return the retrievers over it by what they are called in the table."""
+def joined(*found: list[Document]) -> list[Document]:
+    """Join passages of several searches by the sum of their reciprocal ranks."""
+    passages = {passage.page_content: passage for ranking in found for passage in ranking}
+    scores = dict.fromkeys(passages, 0.0)
+    for ranking in found:
+        for rank, passage in enumerate(ranking, 61):
+            scores[passage.page_content] += 1 / rank
+    return [passages[text] for text in sorted(scores, key=scores.__getitem__, reverse=True)]
+
+
+def searches_over(documents: dict[str, str], embeddings: Embeddings) -> dict[str, Search]:
+    """Put documents into one store, and return the searches of it by what they are called in the table."""
     splitter = RecursiveCharacterTextSplitter(chunk_size=SIZE, chunk_overlap=OVERLAP, add_start_index=True)
     wholes = [Document(text, metadata={"source": name}) for name, text in documents.items()]
     chunks = splitter.split_documents(wholes)
     store = InMemoryVectorStore.from_documents(chunks, embeddings)
-    by_words = BM25Retriever.from_documents(chunks, preprocess_func=words)
+    index = bm25s.BM25()
+    index.index([words(chunk.page_content) for chunk in chunks], show_progress=False)
 
-    def nearest(k: int) -> BaseRetriever:
-        return store.as_retriever(search_kwargs={"k": k})
+    def nearest(k: int) -> Search:
+        return store.as_retriever(search_kwargs={"k": k}).invoke
 
-    def bm25(k: int) -> BaseRetriever:
-        return by_words.model_copy(update={"k": k})
+    def bm25(k: int) -> Search:
+        def search(question: str) -> list[Document]:
+            (numbers,), _ = index.retrieve([words(question)], k=min(k, len(chunks)), show_progress=False)
+            return [chunks[number] for number in numbers]
 
-    def hybrid(k: int) -> BaseRetriever:
-        return EnsembleRetriever(retrievers=[nearest(k), bm25(k)], weights=[0.5, 0.5])
+        return search
+
+    def hybrid(k: int) -> Search:
+        return lambda question: joined(nearest(k)(question), bm25(k)(question))
 
     return {
         "5 nearest": nearest(5),
@@ -130,11 +145,11 @@ def retrievers_over(documents: dict[str, str], embeddings: Embeddings) -> dict[s
     }
 
 
-def ask(retriever: BaseRetriever, documents: dict[str, str], questions: Sequence[Question]) -> list[Asked]:
-    """Ask a retriever all questions, and put the documents behind its passages in order as a chain does."""
+def ask(search: Search, documents: dict[str, str], questions: Sequence[Question]) -> list[Asked]:
+    """Search for all questions, and put the documents behind its passages in order as a chain does."""
     asked = []
     for question in questions:
-        passages = retriever.invoke(question.text)
+        passages = search(question.text)
         behind = list(dict.fromkeys(passage.metadata["source"] for passage in passages))
         texts = [documents[name] for name in behind]
         ranking = ranked(question.text, texts, [passage.page_content for passage in passages])
@@ -171,8 +186,8 @@ def main() -> int:
     if not questions:
         print(f"{options.data} has no question that has an answer", file=sys.stderr)
         return 1
-    retrievers = retrievers_over(documents, Kept(options.embeddings))
-    found = {name: figures(ask(one, documents, questions)) for name, one in retrievers.items()}
+    searches = searches_over(documents, Kept(options.embeddings))
+    found = {name: figures(ask(one, documents, questions)) for name, one in searches.items()}
     if options.json:
         print(json.dumps(found, indent=2))
         return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -15,6 +16,7 @@ from langchain_selfroute.stored.searches import searches_of
 from langchain_selfroute.stored.stores import Fetch, Fetched, Store, tested_by
 from selfroute.arguments import check_takes
 from selfroute.documents.access import StoredChunk
+from selfroute.documents.chunks import without_keys
 from selfroute.errors import ConfigurationError
 from selfroute.stores import chroma, faiss, lancedb, milvus, qdrant
 from selfroute.stores.conditions import joined
@@ -70,6 +72,24 @@ class Faiss(Store):
                 msg = f"FAISS cannot use this filter: {error}"
                 raise ConfigurationError(msg) from error
         return lambda chunk: bool(test(chunk.metadata))
+
+
+class FaissVectorstore(Store):
+    """`Faiss` of `langchain_faiss`, the package `langchain-faiss-vectorstore`. Its search ignores filters."""
+
+    filters, takes = (), ""
+    supported = "langchain-faiss-vectorstore 0.1"
+
+    def listing_of(self, wrapper: Any) -> ByFunction:
+        """Look through its dict."""
+        held = wrapper._docs  # noqa: SLF001
+
+        def rows(key: str, source: Any, _: Sequence[Any]) -> Iterator[StoredChunk]:
+            for number, document in list(held.items()):
+                if same_name(document.metadata.get(key), source):
+                    yield StoredChunk(str(number), document.page_content, without_keys(document.metadata, {"_id"}))
+
+        return ByFunction(rows)
 
 
 class Chroma(Store):
@@ -167,16 +187,44 @@ def _in_sql(condition: Mapping[str, Any]) -> str:
     return " AND ".join(parts)
 
 
+class LanceDBVectorstore(Store):
+    """`LanceDB` of `langchain_lancedb`. Its search ignores filters, and writes over each passage's `source`."""
+
+    filters, takes = (), ""
+    supported = "langchain-lancedb 0.1"
+
+    def listing_of(self, wrapper: Any) -> ByFunction:
+        """Read its table, whose metadata are JSON and whose ids are not of one row each."""
+        table, _ = wrapper._get_or_create_table()  # noqa: SLF001
+
+        def rows(key: str, source: Any, _: Sequence[Any]) -> Iterator[StoredChunk]:
+            if key == "source":
+                msg = (
+                    "the search of langchain-lancedb writes the place of its database over metadata['source'], which "
+                    "then names no document: index chunks with another key, such as 'file', and pass it as source_key="
+                )
+                raise ConfigurationError(msg)
+            held = f"contains(metadata, {lancedb.literal(json.dumps({key: source})[1:-1])})"
+            for row in () if table is None else lancedb.rows_of(table, [held], ["text", "metadata"]):
+                metadata = json.loads(row["metadata"])
+                if same_name(metadata.get(key), source):
+                    yield StoredChunk("", row["text"], without_keys(metadata, {"source"}))
+
+        return ByFunction(rows)
+
+
 _KINDS: Mapping[tuple[str, str], type[Store]] = {
     ("langchain_core", "InMemoryVectorStore"): InMemory,
     ("langchain_chroma", "Chroma"): Chroma,
     ("langchain_community", "Chroma"): Chroma,
     ("langchain_community", "FAISS"): Faiss,
+    ("langchain_faiss", "Faiss"): FaissVectorstore,
     ("langchain_qdrant", "QdrantVectorStore"): Qdrant,
     ("langchain_postgres", "PGVector"): PGVector,
     ("langchain_postgres", "PGVectorStore"): PGVectorStore,
     ("langchain_postgres", "AsyncPGVectorStore"): PGVectorStore,
     ("langchain_community", "LanceDB"): LanceDB,
+    ("langchain_lancedb", "LanceDB"): LanceDBVectorstore,
     ("langchain_milvus", "Milvus"): Milvus,
 }
 """The kinds of stores, by top-level package and class."""

@@ -25,7 +25,7 @@ class Store(Wrapped):
     Attributes:
         filters: The types of its filters.
         callables: Whether a sync callable can be a filter.
-        takes: What it takes as a filter, for error messages.
+        takes: What it takes as a filter, for error messages; empty if its search ignores filters.
         filter_key: What its search, and so a retriever's `search_kwargs`, calls a filter.
         harmless: The other arguments of its search that hide nothing.
     """
@@ -50,6 +50,12 @@ class Store(Wrapped):
 
     def check(self, condition: Any) -> None:
         """Raise a `ConfigurationError` if a value cannot be a filter of the store."""
+        if not self.takes:
+            msg = (
+                f"the search of {self.base.__name__} ignores filters and would find what this one hides: make a store "
+                "for each group of readers, or use a store that filters"
+            )
+            raise ConfigurationError(msg)
         if not self.is_filter(condition):
             an = "an async" if callable(condition) and not is_sync(condition) else "a"
             msg = f"{self.base.__name__} takes {self.takes}, not {an} {type(condition).__name__}"
@@ -86,6 +92,8 @@ class Fetched(Store):
         self._fetch, self._known = fetch, known
         if known:
             self.filter_key, self.harmless = known.filter_key, known.harmless
+            if known.is_plain(vectorstore):
+                self.takes = known.takes
 
     def listing_of(self, wrapper: Any) -> ByFunction:  # noqa: ARG002
         """Return what lists the chunks that `fetch` returns."""

@@ -26,7 +26,7 @@ RECIPES = [dedent(one) for one in re.findall(r"^ *```py\n(.*?)^ *```$", PAGE, re
 
 
 def langchain(model: Model) -> dict[str, Any]:
-    pytest.importorskip("rank_bm25")
+    pytest.importorskip("bm25s")
     store = one_store.store("weights")
     return {
         "chunks": one_store.chunks(),
@@ -62,10 +62,23 @@ async def test_the_recipe_reads_the_right_document_behind_its_filters(recipe: st
     assert BY_WORDS[question] in found_in(asked)[:2], "words find it first"
 
 
+def test_the_recipe_reads_nothing_that_its_three_filters_hide() -> None:
+    model, hidden = Model(), "railway.md"
+    names = langchain(model)
+    names["admits"] = lambda document: document.metadata["source"] != hidden
+    names["chunks"] = [chunk for chunk in names["chunks"] if names["admits"](chunk)]
+    recipe = RECIPES[0].replace('{"k": 10}', '{"k": 10, "filter": admits}').replace("filter={}", "filter=admits")
+    assert recipe.count("admits") == 2
+    exec(compile(recipe, "documents.md", "exec", dont_inherit=True), names)  # noqa: S102
+    names["hybrid"].invoke("Which place has form TN-4714?")
+    assert len(model.prompts) > 1
+    assert not any("The railway" in prompt or "the railway" in prompt for prompt in model.prompts)
+
+
 def test_the_benchmark_tells_retrievers_apart_on_a_store_of_our_own(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("rank_bm25")
+    pytest.importorskip("bm25s")
     spec = importlib.util.spec_from_file_location("benchmarks_hybrid", ROOT / "benchmarks/hybrid.py")
     assert spec
     assert spec.loader

@@ -100,6 +100,39 @@ def test_faiss_refuses_a_dict_where_its_test_has_changed(faiss: Any, monkeypatch
         StoredDocuments(faiss.vectorstore, filter={"tenant": "north"})
 
 
+def test_faiss_vectorstore_refuses_filters_that_its_search_ignores(tmp_path: Path) -> None:
+    pytest.importorskip("langchain_faiss.vectorstores")
+    from store_cases.in_faiss_and_qdrant import FaissVectorstoreCase  # noqa: PLC0415
+
+    case, north = FaissVectorstoreCase(tmp_path), {"tenant": "north"}
+    case.add([*PIECES[:3], *cut(numbered("theirs"), tenant="south")])
+    assert len({chunk.metadata["tenant"] for chunk in case.vectorstore.similarity_search("?", k=9, filter=north)}) == 2
+    fetching = {"fetch": lambda *_: []}
+    retriever = case.vectorstore.as_retriever(search_kwargs={"filter": north})
+    for options in ({}, fetching):
+        with pytest.raises(ConfigurationError, match="search of Faiss ignores filters"):
+            StoredDocuments(case.vectorstore, filter=north, **options)
+        with pytest.raises(ConfigurationError, match="search of Faiss ignores filters"):
+            read(StoredDocuments(case.vectorstore, **options).limited_to(retriever, {}))
+    own = type("Own", (type(case.vectorstore),), {"similarity_search": lambda *_, **__: []})()
+    assert StoredDocuments(own, filter=north, **fetching)
+
+
+def test_faiss_vectorstore_saved_and_loaded(tmp_path: Path) -> None:
+    pytest.importorskip("langchain_faiss.vectorstores")
+    from store_cases.in_faiss_and_qdrant import FaissVectorstoreCase  # noqa: PLC0415
+
+    case = FaissVectorstoreCase(tmp_path)
+    ids = case.add([Piece(piece.text) for piece in PIECES])
+    case.delete(ids[5:6])
+    case.vectorstore.save_local(tmp_path / "saved")
+    again = type(case.vectorstore).load_local(tmp_path / "saved", HashEmbeddings())
+    left = text_of([*PIECES[:5], *PIECES[6:]])
+    (document,) = StoredDocuments(again, filter={})({"input": "?", "retrieved": again.similarity_search("?")})
+    assert "".join(document.page_content.split()) == "".join(left.split())
+    assert "_id" not in document.metadata
+
+
 def test_qdrant_quotes_keys_or_refuses_them(qdrant: Any) -> None:
     for key in ("file.name", "my key", "é", "a-b", "x[0]", "two\nlines", "it's"):
         qdrant.vectorstore.add_texts([PIECES[0].text], [{key: "minutes"}])

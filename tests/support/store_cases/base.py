@@ -79,7 +79,7 @@ class Case(ABC):
 
     @abstractmethod
     def filters(self, tenant: str) -> Mapping[str, Any]:
-        """Return the filters of the store's own types that let one tenant's chunks through, by name."""
+        """Return filters of the store's own types that let one tenant's chunks through, by name, if any do."""
 
     @abstractmethod
     def reader(self, *, within: Any = None, declared: Any = None) -> Any:

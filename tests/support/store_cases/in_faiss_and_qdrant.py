@@ -44,6 +44,27 @@ class FaissCase(LangChainCase):
         return len([store.docstore.search(id_) for id_ in store.index_to_docstore_id.values()])
 
 
+class FaissVectorstoreCase(LangChainCase):
+    """`Faiss` of `langchain_faiss`, in memory, which ignores filters."""
+
+    name = "langchain-faiss-vectorstore"
+    copied = True
+    needs = ("langchain_faiss.vectorstores", "faiss")
+    vectorstore: Any
+
+    def __init__(self, folder: Path) -> None:
+        from langchain_faiss import Faiss
+
+        super().__init__(folder)
+        self.vectorstore = Faiss(HashEmbeddings())
+
+    def filters(self, tenant: str) -> Mapping[str, Any]:
+        return {}
+
+    def dump(self) -> int:
+        return len([(document.page_content, document.metadata) for document in self.vectorstore._docs.values()])
+
+
 def _points(client: Any) -> list[Any]:
     points, _ = client.scroll("chunks", limit=1_000_000)
     return list(points)
@@ -115,4 +136,4 @@ class IndexQdrantCase(LlamaIndexCase):
         self._client.close()
 
 
-CASES: tuple[type[Case], ...] = (FaissCase, QdrantCase, IndexQdrantCase)
+CASES: tuple[type[Case], ...] = (FaissCase, FaissVectorstoreCase, QdrantCase, IndexQdrantCase)

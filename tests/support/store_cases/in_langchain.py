@@ -39,13 +39,13 @@ class _Reader:
     within: Any
 
     def read(self, piece: Piece) -> Read:
-        passage = Document(piece.text, metadata={"source": piece.source, "tenant": piece.tenant})
+        passage = Document(piece.text, metadata={self.stored.source_key: piece.source, "tenant": piece.tenant})
         (document,) = self.stored.limited_to(self.retriever, {})({"input": QUESTION, "retrieved": [passage]})
         return Read(document.page_content, document.metadata["selfroute"])
 
     def listed(self, piece: Piece) -> int:
         conditions = [] if self.within is None else [self.within]
-        return len(list(self.stored._store.chunks("source", piece.source, conditions)))
+        return len(list(self.stored._store.chunks(self.stored.source_key, piece.source, conditions)))
 
     def forget(self) -> None:
         self.stored.forget()
@@ -66,10 +66,11 @@ class LangChainCase(Case):
 
     vectorstore: VectorStore
     filter_key = "filter"
+    source_key = "source"
 
     def add(self, pieces: Iterable[Piece]) -> list[str]:
         """Index chunks as `add_documents` does."""
-        return self.vectorstore.add_documents([_document(piece) for piece in pieces])
+        return self.vectorstore.add_documents([_document(piece, self.source_key) for piece in pieces])
 
     def delete(self, ids: list[str]) -> None:
         self.vectorstore.delete(ids)
@@ -77,19 +78,19 @@ class LangChainCase(Case):
     def reader(self, *, within: Any = None, declared: Any = None) -> Any:
         """Read documents behind the store's own retriever."""
         search = {"k": 3} if within is None else {"k": 3, self.filter_key: within}
-        stored = StoredDocuments(self.vectorstore, filter=declared)
+        stored = StoredDocuments(self.vectorstore, source_key=self.source_key, filter=declared)
         return _Reader(stored, self.vectorstore.as_retriever(search_kwargs=search), within)
 
     def routed(self, mode: str, *, within: Any = None) -> Routed:
         """Ask through `SelfRouteChain.from_vectorstore`."""
         model = ScriptedModel(draft=("unanswerable",), final=(ANSWER,), marker="Read the following text")
-        chain = SelfRouteChain.from_vectorstore(self.vectorstore, model, k=2, filter=within)
+        chain = SelfRouteChain.from_vectorstore(self.vectorstore, model, k=2, source_key=self.source_key, filter=within)
         result = chain.invoke(QUESTION) if mode == "sync" else asyncio.run(chain.ainvoke(QUESTION))
         return Routed(result["route"], result["answer"], model.calls[-1].prompt)
 
 
-def _document(piece: Piece) -> Document:
-    about: dict[str, Any] = {"source": piece.source, "tenant": piece.tenant}
+def _document(piece: Piece, source_key: str) -> Document:
+    about: dict[str, Any] = {source_key: piece.source, "tenant": piece.tenant}
     return Document(piece.text, metadata=about if piece.start is None else {**about, "start_index": piece.start})
 
 

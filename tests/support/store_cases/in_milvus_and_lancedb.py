@@ -146,6 +146,29 @@ class LangChainLanceDBCase(LangChainCase):
         return len(self.vectorstore.get_table().search().select(["text", "metadata"]).limit(None).to_list())
 
 
+class LanceDBVectorstoreCase(LangChainCase):
+    """`LanceDB` of `langchain_lancedb`, which ignores filters and writes over `source`."""
+
+    name = "langchain-lancedb-vectorstore"
+    needs = ("langchain_lancedb",)
+    heavy = True
+    source_key = "file"
+    vectorstore: Any
+
+    def __init__(self, folder: Path) -> None:
+        from langchain_lancedb import LanceDB
+
+        super().__init__(folder)
+        self.vectorstore = LanceDB(HashEmbeddings(), folder)
+
+    def filters(self, tenant: str) -> Mapping[str, Any]:
+        return {}
+
+    def dump(self) -> int:
+        table, _ = self.vectorstore._get_or_create_table()
+        return len(table.search().select(["text", "metadata"]).limit(None).to_list())
+
+
 class LlamaIndexLanceDBCase(LlamaIndexCase):
     """`LanceDBVectorStore`."""
 
@@ -172,6 +195,7 @@ class LlamaIndexLanceDBCase(LlamaIndexCase):
 CASES: tuple[type[Case], ...] = (
     LangChainMilvusCase,
     LangChainLanceDBCase,
+    LanceDBVectorstoreCase,
     LlamaIndexMilvusCase,
     LlamaIndexLanceDBCase,
 )
