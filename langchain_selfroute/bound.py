@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from langchain_core.callbacks import Callbacks
 from langchain_core.callbacks.manager import CallbackManagerForChainRun
 from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig, RunnableWithFallbacks
 from langchain_core.runnables.base import RunnableBindingBase
@@ -20,7 +19,7 @@ from langchain_core.runnables.configurable import (
 )
 from langchain_core.runnables.utils import AnyConfigurableField, ConfigurableField
 
-from langchain_selfroute.convert import config_within
+from langchain_selfroute.convert import config_within, unnamed
 from langchain_selfroute.running import Running, recorded_findings
 from selfroute import prompts
 from selfroute.agents.tools import MOST_TOKENS, check_most
@@ -208,16 +207,3 @@ class AlternativeChains(_Configurable, RunnableConfigurableAlternatives):  # typ
 
 
 _OF_ONE_CHAIN = frozenset({"tools", "check", "acheck", "warm_up"})
-
-
-def unnamed(config: RunnableConfig) -> RunnableConfig:
-    """Return a config without the name and the id of a run, which belong to one run only."""
-    rest: RunnableConfig = {**config}
-    rest.pop("run_name", None)
-    rest.pop("run_id", None)
-    return rest
-
-
-def below(config: RunnableConfig, callbacks: Callbacks) -> RunnableConfig:
-    """Return the config of a tool's call for what runs below the tool, with the callbacks for that."""
-    return {**unnamed(config), "callbacks": callbacks}

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
+from langchain_core.callbacks import Callbacks
 from langchain_core.documents import Document
 from langchain_core.exceptions import ContextOverflowError
 from langchain_core.messages import BaseMessage
@@ -174,3 +175,16 @@ def outputs_of_reading(read: Sequence[Document], source_of: Callable[[Document],
             for one in read
         ]
     }
+
+
+def unnamed(config: RunnableConfig) -> RunnableConfig:
+    """Return a config without the name and the id of a run, which belong to one run only."""
+    rest: RunnableConfig = {**config}
+    rest.pop("run_name", None)
+    rest.pop("run_id", None)
+    return rest
+
+
+def below(config: RunnableConfig, callbacks: Callbacks) -> RunnableConfig:
+    """Return the config of a tool's call for what runs below the tool, with the callbacks for that."""
+    return {**unnamed(config), "callbacks": callbacks}

@@ -20,8 +20,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from typing_extensions import Self, override
 
 from langchain_selfroute import convert
-from langchain_selfroute.bound import unnamed
-from langchain_selfroute.convert import acall, call, inputs_of, inputs_of_reading, outputs_of_reading
+from langchain_selfroute.convert import acall, call, inputs_of, inputs_of_reading, outputs_of_reading, unnamed
 from langchain_selfroute.prompts import filling
 from langchain_selfroute.stored.kinds import filter_test
 from langchain_selfroute.stored.reading import FoundHeard, StoredDocuments

@@ -12,7 +12,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.graph import Graph
 from typing_extensions import NotRequired, TypedDict
 
-from langchain_selfroute.bound import below
+from langchain_selfroute.convert import below
 from langchain_selfroute.running import recorded
 from selfroute.answerability import Signal
 from selfroute.calls.settings import Options

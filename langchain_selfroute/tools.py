@@ -10,7 +10,7 @@ from langchain_core.callbacks import Callbacks
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, StructuredTool
 
-from langchain_selfroute.bound import below
+from langchain_selfroute.convert import below
 from langchain_selfroute.running import Running
 from selfroute.agents.lookup import Lookup, Queries
 from selfroute.agents.tools import TOOLS, ToolResult, failed
