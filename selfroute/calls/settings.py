@@ -15,7 +15,7 @@ from selfroute.arguments import check_takes, refuse_unknown
 from selfroute.calls.caching import PromptCache
 from selfroute.calls.option_checks import Takes, one_of, several, switch, whole, words
 from selfroute.effects import Start
-from selfroute.errors import ConfigurationError, UnknownOptionError
+from selfroute.errors import ConfigurationError
 from selfroute.usage.prices import PricedModel
 
 Doubt = int | tuple[int, ...] | None
@@ -189,11 +189,7 @@ class Settings(BaseModel):
         use_attribute_docstrings=True,
     )
 
-    def __init__(self, *unnamed: Any, **fields: Any) -> None:
-        if unnamed:
-            name = type(self).__name__
-            msg = f"{name} takes each part by its name, such as {name}(retriever=..., llm=...)"
-            raise UnknownOptionError(msg)
+    def __init__(self, **fields: Any) -> None:
         try:
             super().__init__(**fields)
         except ValidationError as error:

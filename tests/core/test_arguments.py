@@ -202,7 +202,6 @@ SAID: dict[str, tuple[Callable[[], object], str, str]] = {
         *("not a Runnable", "pass the model itself"),
     ),
     "no model": (lambda: SelfRouteChain(retriever=RETRIEVER, documents=STORED), "llm is missing", "init_chat_model("),
-    "parts without names": (lambda: SelfRouteChain(RETRIEVER, MODEL), "by its name", "llm=..."),  # type: ignore[call-arg]
     "no retriever": (lambda: SelfRouteChain(llm=MODEL), "retriever is missing", "vectorstore.as_retriever("),
     "no documents": (
         lambda: SelfRouteChain(retriever=RunnableLambda(lambda _: []), llm=MODEL),

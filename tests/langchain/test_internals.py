@@ -13,7 +13,10 @@ from langchain_selfroute.models.clients import name_of
 from langchain_stores import chroma_class, store_with
 from selfroute.usage.prices import PricedModel
 
-NAMES = ("_get_ls_params", "_ConfigurableModel", "_model", "_should_stream", "_should_use_protocol_streaming")
+NAMES = (
+    *("_get_ls_params", "_ConfigurableModel", "_model", "_should_stream", "_should_use_protocol_streaming"),
+    "_supports_provider_strategy",
+)
 
 
 def test_every_private_name_is_known_here() -> None:
@@ -34,6 +37,13 @@ def test_streaming_that_is_unknown(
     assert internals.streams_whole(ScriptedModel(), {"stream": True}, manager=None, awaited=False)
     monkeypatch.delattr(BaseChatModel, "_should_stream")
     assert not internals.streams_whole(ScriptedModel(), {"stream": True}, manager=None, awaited=False)
+
+
+def test_agent_s_choice_of_a_format_that_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    factory = pytest.importorskip("langchain.agents.factory")
+    assert internals.keeps_to_schemas("gpt-5-mini", [])
+    monkeypatch.delattr(factory, "_supports_provider_strategy")
+    assert not internals.keeps_to_schemas("gpt-5-mini", [])
 
 
 def test_model_chosen_in_another_way_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
