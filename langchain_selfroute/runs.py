@@ -20,7 +20,7 @@ from selfroute.calls.drivers import arun, run
 from selfroute.calls.drivers import astream as astream_items
 from selfroute.calls.drivers import stream as stream_items
 from selfroute.effects import Answer, Decided
-from selfroute.hangup import StopWhenLeft
+from selfroute.hangup import cancelled_once
 from selfroute.usage.entry import Entry
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -175,7 +175,11 @@ async def astream(
 
     outer: Any = chain._atransform_stream_with_config(once(), transform, config, **options)  # noqa: SLF001
     try:
-        async for chunk in StopWhenLeft(outer):
+        while True:
+            try:
+                chunk = await cancelled_once(anext(outer))
+            except StopAsyncIteration:
+                break
             yield whole_chunk(chunk)
     finally:
         for chunks in inner:

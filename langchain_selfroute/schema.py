@@ -17,6 +17,7 @@ from langchain_selfroute.running import recorded
 from selfroute.answerability import Signal
 from selfroute.calls.settings import Options
 from selfroute.effects import Route
+from selfroute.errors import InputError
 
 _BRIEF = ("answer", "route", "answerable")
 
@@ -170,13 +171,17 @@ def tool_fields(chain: Runnable[Any, Any], source_key: str) -> dict[str, Any]:
     def shown(result: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         return brief_of(result, source_key), recorded(result)
 
-    def ask(config: RunnableConfig, callbacks: Callbacks, **inputs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        return shown(chain.invoke(inputs, below(config, callbacks)))
+    def ask(config: RunnableConfig, callbacks: Callbacks, **inputs: Any) -> tuple[Any, dict[str, Any]]:
+        try:
+            return shown(chain.invoke(inputs, below(config, callbacks)))
+        except InputError as error:  # a model's arguments get an answer
+            return f"Nothing was asked: {error}.", {"refused": True}
 
-    async def aask(
-        config: RunnableConfig, callbacks: Callbacks, **inputs: Any
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
-        return shown(await chain.ainvoke(inputs, below(config, callbacks)))
+    async def aask(config: RunnableConfig, callbacks: Callbacks, **inputs: Any) -> tuple[Any, dict[str, Any]]:
+        try:
+            return shown(await chain.ainvoke(inputs, below(config, callbacks)))
+        except InputError as error:
+            return f"Nothing was asked: {error}.", {"refused": True}
 
     return {"func": ask, "coroutine": aask, "response_format": "content_and_artifact"}
 

@@ -144,7 +144,7 @@ class SelfRouteChatEngine(BaseChatEngine):
         """Return the question that a message asks, which can be understood without the history."""
         bundle_of(message)
         if chat_history is not None:
-            self._memory.set(chat_history)
+            self._memory.set(list(chat_history))
         words = self._words(message, self._memory.get(input=message))
         return said_in(self._llm.predict(self._condense_prompt, **words)).strip() or message if words else message
 
@@ -152,7 +152,7 @@ class SelfRouteChatEngine(BaseChatEngine):
         """The async twin of `_condensed`."""
         bundle_of(message)
         if chat_history is not None:
-            await self._memory.aset(chat_history)
+            await self._memory.aset(list(chat_history))
         words = self._words(message, await self._memory.aget(input=message))
         return (
             said_in(await self._llm.apredict(self._condense_prompt, **words)).strip() or message if words else message

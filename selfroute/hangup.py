@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator, Awaitable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterator
 from contextlib import suppress
 from types import GeneratorType
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 Result = TypeVar("Result")
 
@@ -70,10 +70,7 @@ async def ahang_up(pieces: AsyncIterator[Any], *, waited: bool, most: int = 1) -
     if not waited:
         await _aclose(pieces)
         return
-    leaving = asyncio.ensure_future(_leave(pieces, most))
-    _LEAVING.add(leaving)
-    leaving.add_done_callback(_LEAVING.discard)
-    await asyncio.shield(leaving)
+    await _to_the_end(_leave(pieces, most))
 
 
 _LEAVING: set[asyncio.Future[None]] = set()  # the event loop holds only weak references to them
@@ -103,30 +100,43 @@ async def cancelled_once(awaitable: Awaitable[Result]) -> Result:
                 task.cancel()
             with suppress(asyncio.CancelledError):
                 await asyncio.wait([task], timeout=_AGAIN)
+        _ = task.cancelled() or task.exception()  # asyncio would report one that nobody looks at
         raise
 
 
-class StopWhenLeft(Generic[Result]):
-    """An async stream that is cancelled once, however often its reader is.
+async def stop_when_left(pieces: AsyncGenerator[Result, None]) -> AsyncGenerator[Result, None]:
+    """Yield the pieces of a stream, which stops when its reader leaves a web service.
 
-    It is for streams within a web framework on anyio, as FastAPI is, whose framework does not do this: LangGraph's.
+    It is for streams within FastAPI and others on anyio, whose framework does not do this: LangGraph's. Each piece is
+    read in a task of its own, so a scope or a time limit of the stream cannot stretch over several pieces.
 
     Example:
         ```python
-        async for message, _ in StopWhenLeft(agent.astream(question, stream_mode="messages")):
-            yield message.text
+        async with aclosing(stop_when_left(agent.astream(question, stream_mode="messages"))) as pieces:
+            async for message, _ in pieces:
+                yield message.text
         ```
+
+    Args:
+        pieces: The stream.
     """
+    try:
+        while True:
+            try:
+                piece = await cancelled_once(anext(pieces))
+            except StopAsyncIteration:
+                return
+            yield piece
+    finally:
+        await _to_the_end(pieces.aclose())
 
-    def __init__(self, pieces: AsyncIterator[Result]) -> None:
-        """Read a stream."""
-        self._pieces = pieces
 
-    def __aiter__(self) -> AsyncIterator[Result]:
-        return self
-
-    async def __anext__(self) -> Result:
-        return await cancelled_once(anext(self._pieces))
+async def _to_the_end(closing: Awaitable[None]) -> None:
+    """Await something that goes on where the caller is cancelled meanwhile."""
+    task = asyncio.ensure_future(closing)
+    _LEAVING.add(task)
+    task.add_done_callback(_LEAVING.discard)
+    await asyncio.shield(task)
 
 
 async def _leave(pieces: AsyncIterator[Any], most: int) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from inspect import iscoroutinefunction
 from typing import Any, cast
 
-from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
+from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse, hook_config
 from langchain.agents.middleware.types import ExtendedModelResponse
 from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -16,7 +16,7 @@ from langchain_core.vectorstores import VectorStore
 from langgraph.types import Command
 from typing_extensions import Self, override
 
-from langchain_selfroute.agents.questions import AgentQuestion, Reading, SelfRouteState, Step, is_routed, turn_in
+from langchain_selfroute.agents.questions import OVER, AgentQuestion, Reading, SelfRouteState, Step, is_routed, turn_in
 from langchain_selfroute.agents.small_talk import is_question
 from langchain_selfroute.chain import SelfRouteChain
 from langchain_selfroute.convert import Source
@@ -141,6 +141,13 @@ class SelfRouteMiddleware(AgentMiddleware[SelfRouteState, Any, Any]):
         return {"selfroute": None}
 
     @override
+    @hook_config(can_jump_to=["end"])
+    def after_model(self, state: SelfRouteState, runtime: Any) -> dict[str, Any] | None:
+        """End the turn of an agent with a `response_format` where the documents hold no answer."""
+        turn = turn_in(state, self.name)
+        return {"jump_to": "end", **self._reading.updates(None)} if turn and turn["step"] == OVER else None
+
+    @override
     def wrap_model_call(self, request: ModelRequest[Any], handler: _Handler) -> _Response:
         """Route the calls that answer a user's question; leave others as they are."""
         asking = self._asking(request)
@@ -158,7 +165,7 @@ class SelfRouteMiddleware(AgentMiddleware[SelfRouteState, Any, Any]):
                 result = asking.chain_with(ask=ask).invoke(asking.question)
             if (answer := asking.answer(result)) is not None:
                 return answer
-        return asking.handed_back(handler(request))
+        return asking.handed_back(handler(asking.request_of_the_agent()))
 
     @override
     async def awrap_model_call(self, request: ModelRequest[Any], handler: _AsyncHandler) -> _Response:
@@ -185,7 +192,7 @@ class SelfRouteMiddleware(AgentMiddleware[SelfRouteState, Any, Any]):
                 result = await asking.chain_with(aask=ask).ainvoke(asking.question)
             if (answer := asking.answer(result)) is not None:
                 return answer
-        return asking.handed_back(await handler(request))
+        return asking.handed_back(await handler(asking.request_of_the_agent()))
 
     def _asking(self, request: ModelRequest[Any]) -> AgentQuestion | None:
         """Return the question that a model call is to answer; None if it has no question."""
@@ -196,7 +203,7 @@ class SelfRouteMiddleware(AgentMiddleware[SelfRouteState, Any, Any]):
         if at is None:
             return None
         if messages[at].additional_kwargs.get("lc_source") == "summarization":  # it stands for the question, too
-            turn = turn_in(request, self.name)
+            turn = turn_in(request.state, self.name)
             if turn is None:
                 return None
             id_, question = turn["question"]

@@ -22,7 +22,7 @@ from langgraph.types import Command
 from pydantic import BaseModel, Field
 from typing_extensions import NotRequired, TypedDict, override
 
-from langchain_selfroute.agents.response_format import DECLINING, ResponseFormat, has_refusal
+from langchain_selfroute.agents.response_format import DECLINING, ResponseFormat
 from langchain_selfroute.chain import SelfRouteChain
 from langchain_selfroute.retrieving import source_key_of
 from langchain_selfroute.schema import brief_of
@@ -50,7 +50,7 @@ class Turn(TypedDict):
 
     Attributes:
         question: Which message it is.
-        step: The step that called; "agent" if the question was handed back.
+        step: The step that called; "agent" if the question was handed back, "over" if the turn ends.
         usage: The usage so far.
     """
 
@@ -136,10 +136,11 @@ class AgentQuestion:
         self.response: ModelResponse[Any] | None = None
         self._error: StructuredOutputError | None = None
         self._declined = False
-        self._reading, self._request, self._format = reading, request, ResponseFormat.of(request)
+        self._reading, self._request = reading, request
+        self._format = ResponseFormat.of(request, reading.chain.refusal)
         self._before, self._asked, self._since = request.messages[:at], request.messages[at], request.messages[at + 1 :]
         self._key = [self._asked.id or at, question]
-        turn = turn_in(request, reading.name)
+        turn = turn_in(request.state, reading.name)
         self._turn = turn if turn and self._since and list(turn["question"]) == self._key else None
         self.is_handed_back = bool(self._turn and self._turn["step"] == _AGENT)
         # The draft is not paid for again where the reply to the documents called a tool.
@@ -238,7 +239,7 @@ class AgentQuestion:
         if any(call["name"] == DECLINING for call in message.tool_calls):
             return True
         is_answer = self.response is not None and self.response.structured_response is not None
-        return is_answer and any(has_refusal(call["args"]) for call in message.tool_calls)
+        return is_answer and all(self._format.declines(call["args"]) for call in message.tool_calls)
 
     @staticmethod
     def _said(message: AIMessage, text: str) -> AIMessage:
@@ -257,7 +258,8 @@ class AgentQuestion:
         """
         if self._error and self._calls_tools:
             raise self._error
-        usage = added(self._turn["usage"], result["usage"]) if self._turn else result["usage"]
+        spent: Any = self._turn["usage"] if self._turn else self._request.state.get(_SPENT)
+        usage = added(spent, result["usage"]) if spent else result["usage"]
         structured = self.response.structured_response if self.response else None
         if self.response and self._calls_tools and structured is None:
             turn = Turn(question=self._key, step=result["route"], usage=usage)
@@ -275,9 +277,10 @@ class AgentQuestion:
             report |= {"citations": []} if "citations" in report else {}
         else:
             response = self._response_with(result["answer"], answerable=result["answerable"])
-        kept = {"selfroute": report, **self._reading.updates(None)}
-        if self._format and response.structured_response is None:
-            kept["jump_to"] = "end"  # the agent would ask again for what does not exist
+        # The agent would ask again for a structured response, which does not exist: `after_model` ends its turn.
+        is_over = self._format and response.structured_response is None
+        ended = Turn(question=self._key, step=OVER, usage=usage) if is_over else None
+        kept = {"selfroute": report, **self._reading.updates(ended)}
         return ExtendedModelResponse(response, Command(update=kept))
 
     def _response_with(self, answer: str, *, answerable: bool) -> ModelResponse[Any]:
@@ -290,6 +293,11 @@ class AgentQuestion:
         if self._format and self._format.by_provider and answerable:
             structured = self._format.parsed(answer, cast("AIMessage", shown))
         return ModelResponse(result=[shown], structured_response=structured)
+
+    def request_of_the_agent(self) -> ModelRequest[Any]:
+        """Return the request of a question that is handed back, which tells the next middleware what was spent."""
+        spent = self._turn["usage"] if self._turn else None
+        return self._request.override(state=cast("AgentState[Any]", {**self._request.state, _SPENT: spent}))
 
     def handed_back(self, response: ModelResponse[Any]) -> ExtendedModelResponse[Any]:
         """Return the agent's own response; the rest of this turn is the agent's, too."""
@@ -305,9 +313,9 @@ def _mentioning_tools(content: Any) -> Any:
     return _WITH_TOOLS.join(content.rsplit(_INSTRUCTION, 1))
 
 
-def turn_in(request: ModelRequest[Any], name: str) -> Turn | None:
+def turn_in(state: Any, name: str) -> Turn | None:
     """Return what is kept of the question in progress for the middleware of a name."""
-    turns = cast("Mapping[str, Turn | None]", (request.state or {}).get("selfroute_turns") or {})
+    turns: Mapping[str, Turn | None] = (state or {}).get("selfroute_turns") or {}
     return turns.get(name)
 
 
@@ -316,5 +324,6 @@ def is_routed(request: ModelRequest[Any]) -> bool:
     return _IS_ROUTED in (request.state or {})
 
 
-_AGENT = "agent"
+OVER, _AGENT = "over", "agent"
+_SPENT = "selfroute_spent"
 _IS_ROUTED = "selfroute_is_routed"

@@ -25,6 +25,7 @@ from langchain_selfroute.internals import keeps_to_schemas
 from selfroute.answerability import declines
 from selfroute.answerability.structured import json_in
 
+_NAMED = ("$defs", "definitions")
 DECLINING = "not_in_the_documents"
 """The tool by which a model declines."""
 
@@ -36,22 +37,22 @@ class ResponseFormat:
         by_provider: Whether the provider keeps to the schema; otherwise the answer is the call of a tool.
     """
 
-    def __init__(self, strategy: ProviderStrategy[Any] | ToolStrategy[Any]) -> None:
-        """Take the strategy of an agent."""
-        self._strategy = strategy
+    def __init__(self, strategy: ProviderStrategy[Any] | ToolStrategy[Any], refusal: str) -> None:
+        """Take the strategy of an agent, and the word that declines."""
+        self._strategy, self._refusal = strategy, refusal
         self.by_provider = isinstance(strategy, ProviderStrategy)
 
     @classmethod
-    def of(cls, request: ModelRequest[Any]) -> ResponseFormat | None:
+    def of(cls, request: ModelRequest[Any], refusal: str) -> ResponseFormat | None:
         """Return the format that a request asks for; None if it is text."""
         wanted = request.response_format
         if wanted is None:
             return None
         if isinstance(wanted, ProviderStrategy | ToolStrategy):
-            return cls(wanted)
+            return cls(wanted, refusal)
         schema = wanted.schema if isinstance(wanted, AutoStrategy) else wanted
         by_provider = keeps_to_schemas(request.model, request.tools)
-        return cls(ProviderStrategy(schema) if by_provider else ToolStrategy(schema))
+        return cls(ProviderStrategy(schema) if by_provider else ToolStrategy(schema), refusal)
 
     def overrides(self, request: ModelRequest[Any], report: type[BaseModel] | None) -> Mapping[str, Any]:
         """Return what has to change in a request so that its model can decline.
@@ -65,8 +66,8 @@ class ResponseFormat:
         if report is None:
             return {}
         schema: dict[str, Any] = report.model_json_schema()
-        own: dict[str, Any] = dict(self._strategy.schema_spec.json_schema)
-        named: dict[str, Any] = {key: own.pop(key) for key in ("$defs", "definitions") if key in own}
+        own: dict[str, Any] = _moved(self._strategy.schema_spec.json_schema)
+        named: dict[str, Any] = {key: own.pop(key) for key in _NAMED if key in own}
         about = schema["properties"]["answer"]["description"]
         schema["properties"]["answer"] = {"anyOf": [own, {"type": "null"}], "description": about}
         schema |= {"additionalProperties": False, **named}
@@ -101,15 +102,24 @@ class ResponseFormat:
         found = json_in(text)
         if not isinstance(found, Mapping):
             return None
-        if "answerable" in found and (found.get("answer") is None or self._fits(found["answer"])):
-            answer = found.get("answer")
-            return {**found, "answer": None if answer is None else json.dumps(answer, ensure_ascii=False)}
-        if self._fits(found):
-            declined = has_refusal(found)
-            return {"answerable": not declined, "answer": None if declined else json.dumps(found, ensure_ascii=False)}
-        return None
+        if "answerable" not in found or not (found.get("answer") is None or self._fits(found["answer"])):
+            if not self._fits(found):
+                return None
+            found = {"answerable": True, "answer": found}
+        answer = found.get("answer")
+        if answer is None or self.declines(answer):
+            return {**found, "answerable": False, "answer": None}
+        return {**found, "answer": json.dumps(answer, ensure_ascii=False)}
+
+    def declines(self, answer: Any) -> bool:
+        """Return whether an answer in the agent's schema says nothing but that there is none."""
+        verdicts = [declines(text, self._refusal) for text in _texts_in(answer) if text.strip()]
+        return all(verdicts) and any(verdict.signal == "sentinel" for verdict in verdicts)
 
     def _fits(self, value: Any) -> bool:
+        schema = self._strategy.schema
+        if isinstance(schema, dict):  # which the agent parses without a look at it
+            return isinstance(value, Mapping) and value.keys() >= set(schema.get("required", ()))
         try:
             self._parse(json.dumps(value))
         except Exception:  # noqa: BLE001 - schemas of several kinds have no error in common
@@ -117,9 +127,17 @@ class ResponseFormat:
         return True
 
 
-def has_refusal(value: Any) -> bool:
-    """Return whether a text anywhere in a value declines."""
-    return any(bool(declines(text)) for text in _texts_in(value))
+def _moved(schema: Any) -> Any:
+    """Return a copy of a schema that refers to itself where it stands within the report."""
+    if isinstance(schema, list):
+        return [_moved(one) for one in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    moved = {key: _moved(value) for key, value in schema.items()}
+    to = moved.get("$ref")
+    if isinstance(to, str) and to.startswith("#") and not to.startswith(tuple(f"#/{name}/" for name in _NAMED)):
+        moved["$ref"] = f"#/properties/answer/anyOf/0{to[1:]}"
+    return moved
 
 
 def _texts_in(value: Any) -> Iterator[str]:

@@ -81,7 +81,10 @@ def searches_of(retriever: Any, config: _Config, given: _Arguments | None = None
             retriever, given = retriever.last, {}
         elif type(retriever) is RunnableBranch:  # as `create_history_aware_retriever` makes one
             return _together(
-                [searches_of(one, config) for one in (retriever.default, *(one for _, one in retriever.branches))]
+                [
+                    searches_of(one, config, given)
+                    for one in (retriever.default, *(one for _, one in retriever.branches))
+                ]
             )
         else:
             return None

@@ -7,11 +7,12 @@ import gc
 import threading
 import weakref
 from collections.abc import AsyncGenerator, AsyncIterator, Generator
-from contextlib import suppress
+from contextlib import aclosing, suppress
+from typing import Any
 
 import pytest
 
-from selfroute.hangup import LoopTurned, ahang_up, cancelled_once, hang_up
+from selfroute.hangup import LoopTurned, ahang_up, cancelled_once, hang_up, stop_when_left
 
 
 class Request:
@@ -196,3 +197,74 @@ def test_hang_up_beside_another_thread_and_an_error() -> None:
     assert request.ended == "closed"
     leaving.set()
     thread.join()
+
+
+async def test_cancelled_once_leaves_no_error_unread() -> None:
+    async def failing() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            raise ZeroDivisionError
+
+    heard: list[Any] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: heard.append(context))
+    caller = asyncio.ensure_future(cancelled_once(failing()))
+    await asyncio.sleep(0)
+    caller.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await caller
+    gc.collect()
+    await asyncio.sleep(0)
+    assert heard == []
+
+
+@pytest.mark.parametrize("turns", range(8))
+@pytest.mark.parametrize("way", ["cancelled", "closed", "dropped"])
+async def test_stop_when_left_closes_the_stream(way: str, turns: int) -> None:  # noqa: C901
+    """Whether its reader is cancelled at any turn, also as a piece comes, or busy with something else."""
+    ended: list[str] = []
+
+    async def writing() -> AsyncGenerator[int, None]:
+        try:
+            for number in range(1000):
+                await asyncio.sleep(0)
+                yield number
+        finally:
+            await asyncio.sleep(0)
+            ended.append("closed")
+
+    async def reading() -> None:
+        async for number in stop_when_left(writing()):
+            if way != "cancelled" and number == turns:
+                await asyncio.sleep(60)
+
+    async def closing() -> None:
+        async with aclosing(stop_when_left(writing())) as pieces:
+            async for number in pieces:
+                if number == turns:
+                    await asyncio.sleep(60)
+
+    reader = asyncio.ensure_future(closing() if way == "closed" else reading())
+    for _ in range(turns + 40 * (way != "cancelled")):
+        await asyncio.sleep(0)
+    for _ in range(4):
+        reader.cancel()
+        await asyncio.sleep(0)
+    with suppress(asyncio.CancelledError):
+        await reader
+    del reader
+    gc.collect()
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert ended == (["closed"] if turns or way != "cancelled" else ended)
+
+
+async def test_stop_when_left_yields_and_fails_as_ever() -> None:
+    async def failing() -> AsyncGenerator[int, None]:
+        yield 1
+        raise ZeroDivisionError
+
+    pieces = stop_when_left(failing())
+    assert await anext(pieces) == 1
+    with pytest.raises(ZeroDivisionError):
+        await anext(pieces)

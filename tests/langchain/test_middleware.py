@@ -37,7 +37,7 @@ from langchain_selfroute import SelfRouteChain, SelfRouteLedger, SelfRouteMiddle
 from langchain_stores import EMBEDDING, chunks_of, text_of
 from loopback import LoopbackServer, Reply, Request
 from selfroute.errors import ConfigurationError
-from selfroute.hangup import StopWhenLeft
+from selfroute.hangup import stop_when_left
 from selfroute.policies import Budget
 
 QUESTION = "What does the crane lift?"
@@ -250,7 +250,7 @@ async def test_graph_that_is_left_stops_its_model(store: Any, is_agent: bool, st
             graph = drawn.set_entry_point("ask").compile()
 
         async def read() -> None:
-            async for _ in StopWhenLeft(graph.astream({"messages": [("user", QUESTION)]}, stream_mode=stream_mode)):
+            async for _ in stop_when_left(graph.astream({"messages": [("user", QUESTION)]}, stream_mode=stream_mode)):
                 pass
 
         async with anyio.create_task_group() as requests:  # FastAPI drops a request like this
@@ -520,6 +520,11 @@ async def test_middleware_raises_that_an_answer_cannot_be_parsed(store: Any, awa
     assert ledger.to_dict()["tokens"]["total_tokens"] == 105 * len(model.prompts) == 105 * (1 + (step == "whole"))
 
 
+@after_model
+def nothing(state: Any, runtime: Any) -> None:
+    """Do nothing after a model, which changes how an agent without tools ends."""
+
+
 def called(name: str, **given: Any) -> AIMessage:
     return AIMessage("", tool_calls=[{"name": name, "args": given, "id": "1"}], response_metadata=CALLED)
 
@@ -535,6 +540,8 @@ class Parts(BaseModel):
     confidence: int
 
 
+LIKE_OURS = {"title": "Like", "type": "object", "properties": {}, "required": ["answerable", "answer"]}
+OURS = {"answerable": "yes", "answer": "nets"}
 NETS, NONE = Lift(lifts="nets"), {"lifts": "unanswerable"}
 PARTS = {"answer": "nets", "confidence": 3}
 
@@ -552,14 +559,23 @@ PARTS = {"answer": "nets", "confidence": 3}
         (ProviderStrategy(Parts.model_json_schema()), json.dumps(PARTS), "", PARTS),
         (ToolStrategy(Lift), called("not_in_the_documents"), called("Lift", lifts="nets"), NETS),
         (ToolStrategy(Lift), called("Lift", **NONE), called("Lift", **NONE), None),
+        (ToolStrategy(Lift), called("Lift", lifts="unknown"), "", Lift(lifts="unknown")),
         (Lift, called("not_in_the_documents"), called("not_in_the_documents"), None),
+        (ProviderStrategy(Lift), reported(NONE), reported({"lifts": "unknown"}), Lift(lifts="unknown")),
+        (
+            ProviderStrategy(LIKE_OURS),
+            json.dumps({"answerable": "yes", "answer": "nets"}),
+            "",
+            {"answerable": "yes", "answer": "nets"},
+        ),
     ],
 )
 async def test_middleware_reads_more_for_a_structured_answer(  # noqa: PLR0913, PLR0917
     store: Any, awaited: bool, strategy: Any, draft: Any, whole: Any, shown: Any
 ) -> None:
     tools = [clock] if awaited else []  # an agent without tools ends in another way
-    agent, model = agent_of(store, {"draft": draft, "whole": whole}, tools, response_format=strategy)
+    replies = {"draft": draft, "whole": whole}
+    agent, model = agent_of(store, replies, tools, response_format=strategy, others=[nothing])
     state = await answered(agent, awaited)
     report, last = state["selfroute"], state["messages"][-1]
     assert state.get("structured_response") == shown
@@ -567,10 +583,10 @@ async def test_middleware_reads_more_for_a_structured_answer(  # noqa: PLR0913, 
     assert (report["answerable"], report["decision"]["declined"]) == (shown is not None, bool(whole))
     assert len(model.prompts) == 1 + bool(whole)
     assert shown is not None or last.text == "unanswerable"
-    assert '"answerable"' not in last.text
+    assert shown == OURS or '"answerable"' not in last.text
     given = {"messages": [("user", QUESTION)]}
     pieces = [piece.text for piece, _ in agent.stream(given, stream_mode="messages") if isinstance(piece, AIMessage)]
-    assert not any('"answerable"' in text for text in pieces)
+    assert shown == OURS or not any('"answerable"' in text for text in pieces)
 
 
 async def test_middleware_asks_the_provider_for_a_report(store: Any) -> None:
@@ -584,6 +600,22 @@ async def test_middleware_asks_the_provider_for_a_report(store: Any) -> None:
             assert set(schema["properties"]) == set(schema["required"]) == {"answerable", "answer"}
             own, none = schema["properties"]["answer"]["anyOf"]
             assert (list(own["properties"]), none) == (["lifts"], {"type": "null"})
+
+
+@pytest.mark.parametrize("to", ["#", "#/properties/lifts", "#/$defs/Net", "#/definitions/Net"])
+async def test_middleware_keeps_where_a_schema_refers_to(store: Any, to: str) -> None:
+    schema = {"title": "Lift", "type": "object", "properties": {"lifts": {"type": "string"}, "more": {"$ref": to}}}
+    schema |= {"$defs": {"Net": {"type": "string"}}, "definitions": {"Net": {"type": "string"}}}
+    with LoopbackServer(lambda _: reported({"lifts": "nets"})) as server:
+        model = ChatOpenAI(model="gpt-5-mini", base_url=server.openai_url, api_key="none", max_retries=0)
+        agent = create_agent(model, middleware=[SelfRouteMiddleware.from_vectorstore(store)], response_format=schema)
+        assert (await answered(agent, False))["structured_response"] == {"lifts": "nets"}
+        sent: Any = server.book[0].request.body["response_format"]["json_schema"]["schema"]
+    own = sent["properties"]["answer"]["anyOf"][0]
+    found: Any = sent
+    for part in own["properties"]["more"]["$ref"].split("/")[1:]:
+        found = found[int(part) if isinstance(found, list) else part]
+    assert found == (own if to == "#" else {"type": "string"})
 
 
 @MODES
@@ -620,6 +652,7 @@ async def test_two_middlewares_in_one_agent(store: Any, awaited: bool) -> None:
     assert (state["messages"][-1].text, state["selfroute"]["sources"]) == (WHOLE, ["crane.md"])
     assert [kind_of(prompt) for prompt in model.prompts] == ["draft", "draft", "whole", "whole"]
     assert ["Tea" in str(prompt) for prompt in model.prompts] == [True, False, False, False]
+    assert state["selfroute"]["usage"]["total_tokens"] == 4 * 105
     assert (await answered(agent, awaited, "hello"))["messages"][-1].text == "Hello!"
     model.replies["draft"] = "At nine."
     state = await answered(agent, awaited, "When is tea?")

@@ -12,6 +12,7 @@ from langchain_core.documents import Document
 from langchain_core.runnables import (
     ConfigurableField,
     RunnableBinding,
+    RunnableBranch,
     RunnableLambda,
     RunnableParallel,
     RunnablePassthrough,
@@ -99,6 +100,12 @@ SEEN: dict[str, Callable[[InLangChain], Any]] = {
     "rewriter with retry": lambda home: (
         RunnablePassthrough() | (lambda given: given["input"]) | home.search(ITS_OWN)
     ).with_retry(),
+    "bind over a branch": lambda home: (
+        RunnableLambda(_rewritten)
+        | RunnableBranch((bool, home.search()), RunnableBranch((bool, home.search()), home.search()))
+        .bind(filter=home.filter(ITS_OWN))
+        .with_retry()
+    ),
     "configured": lambda home: _configurable(home).with_config(
         configurable={"search": {"filter": home.filter(ITS_OWN)}}
     ),

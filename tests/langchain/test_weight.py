@@ -131,3 +131,8 @@ def test_tool_says_what_its_argument_is() -> None:
     assert _tool(a_heavy_chain()).args == {
         "input": {"description": "The question, understandable by itself", "title": "Input", "type": "string"}
     }
+
+
+@pytest.mark.parametrize("mode", ["invoke", "ainvoke"])
+async def test_tool_answers_a_blank_question(mode: str) -> None:
+    assert "Nothing was asked" in await _call(_tool(a_heavy_chain()), mode, {"input": " "})

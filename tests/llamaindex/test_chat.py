@@ -112,6 +112,15 @@ async def test_chat_history_stays_as_it_was_after_an_error(step: str, way: str) 
     assert "".join((await say(chat, AND_MAY, way))[0]) == FOUND
 
 
+@every_way
+async def test_chat_leaves_a_given_history_alone(way: str) -> None:
+    before = (ChatMessage("Who was there?"), ChatMessage("Mr Lin.", role=MessageRole.ASSISTANT))
+    for given in (before, list(before)):
+        chat = a_chat(engine_of("answered"))
+        await say(chat, AND_MAY, way, given)
+        assert (tuple(given), len(chat.chat_history)) == (before, 4)
+
+
 async def test_chat_stream_is_read_by_its_own_name() -> None:
     chat = a_chat(engine_of("answered"))
     with pytest.raises(ConfigurationError, match="read from async_response_gen"):

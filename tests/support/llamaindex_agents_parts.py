@@ -128,10 +128,10 @@ def a_memory() -> ChatMemoryBuffer:
     return ChatMemoryBuffer.from_defaults(token_limit=3_000)
 
 
-async def say(chat: BaseChatEngine, message: str, way: str) -> tuple[list[str], Any]:
+async def say(chat: BaseChatEngine, message: str, way: str, history: Any = None) -> tuple[list[str], Any]:
     """The pieces that a chat engine says, and its response."""
-    call = getattr(chat, way)
-    response = await call(message) if way.startswith("a") else call(message)
+    response = getattr(chat, way)(message, history)
+    response = await response if way.startswith("a") else response
     if way == "stream_chat":
         return list(response.response_gen), response
     if way == "astream_chat":
