@@ -239,7 +239,7 @@ class AgentQuestion:
         if any(call["name"] == DECLINING for call in message.tool_calls):
             return True
         is_answer = self.response is not None and self.response.structured_response is not None
-        return is_answer and all(self._format.declines(call["args"]) for call in message.tool_calls)
+        return is_answer and any(self._format.declines(call["args"]) for call in message.tool_calls)
 
     @staticmethod
     def _said(message: AIMessage, text: str) -> AIMessage:

@@ -108,7 +108,7 @@ class ResponseFormat:
             found = {"answerable": True, "answer": found}
         answer = found.get("answer")
         if answer is None or self.declines(answer):
-            return {**found, "answerable": False, "answer": None}
+            return {**found, "answer": None}
         return {**found, "answer": json.dumps(answer, ensure_ascii=False)}
 
     def declines(self, answer: Any) -> bool:

@@ -533,6 +533,13 @@ def reported(answer: Any, answerable: bool = True) -> str:
     return json.dumps({"answerable": answerable, "answer": answer})
 
 
+class Pair(BaseModel):
+    """Two answers, of which one may not be there."""
+
+    chair: str
+    deputy: str
+
+
 class Parts(BaseModel):
     """Names of the agent's schema that the report has, too."""
 
@@ -541,7 +548,8 @@ class Parts(BaseModel):
 
 
 LIKE_OURS = {"title": "Like", "type": "object", "properties": {}, "required": ["answerable", "answer"]}
-OURS = {"answerable": "yes", "answer": "nets"}
+OURS = {"answerable": True, "answer": {"of": "nets"}}
+HALF = {"chair": "Ms Okafor", "deputy": "unanswerable"}
 NETS, NONE = Lift(lifts="nets"), {"lifts": "unanswerable"}
 PARTS = {"answer": "nets", "confidence": 3}
 
@@ -560,14 +568,10 @@ PARTS = {"answer": "nets", "confidence": 3}
         (ToolStrategy(Lift), called("not_in_the_documents"), called("Lift", lifts="nets"), NETS),
         (ToolStrategy(Lift), called("Lift", **NONE), called("Lift", **NONE), None),
         (ToolStrategy(Lift), called("Lift", lifts="unknown"), "", Lift(lifts="unknown")),
+        (ToolStrategy(Pair), called("Pair", **HALF), "", Pair(**HALF)),
         (Lift, called("not_in_the_documents"), called("not_in_the_documents"), None),
         (ProviderStrategy(Lift), reported(NONE), reported({"lifts": "unknown"}), Lift(lifts="unknown")),
-        (
-            ProviderStrategy(LIKE_OURS),
-            json.dumps({"answerable": "yes", "answer": "nets"}),
-            "",
-            {"answerable": "yes", "answer": "nets"},
-        ),
+        (ProviderStrategy(LIKE_OURS), json.dumps(OURS), "", OURS),
     ],
 )
 async def test_middleware_reads_more_for_a_structured_answer(  # noqa: PLR0913, PLR0917
@@ -683,13 +687,18 @@ async def test_middleware_tags_each_step(store: Any, awaited: bool) -> None:
 
 
 @pytest.mark.parametrize("own", [False, True], ids=["default", "own"])
-async def test_middleware_mentions_tools_in_its_own_prompts(store: Any, own: bool) -> None:
+async def test_middleware_mentions_tools_in_its_own_prompts(own: bool) -> None:
     text = "Passages: {context}\n\nAnswer the question from them, or {refusal}: {input}"
     options = {"rag_prompt": ChatPromptTemplate.from_template(text), "answerability": "text"} if own else {}
+    store = InMemoryVectorStore.from_texts(
+        ["Answer:\n\nAnswer the question from memory."], EMBEDDING, [{"source": "a"}]
+    )
     for tools in ([], [clock]):
         agent, model = agent_of(store, {"draft": "Nets."}, tools, **options)
         await answered(agent, False)
-        assert ("your tools" in model.prompts[0][-1].text) == (bool(tools) and not own)
+        _, passages, instruction = model.prompts[0][-1].text.partition("from memory.")
+        assert ("your tools" in instruction) == (bool(tools) and not own)
+        assert passages
 
 
 @MODES
