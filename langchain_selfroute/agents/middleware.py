@@ -16,7 +16,16 @@ from langchain_core.vectorstores import VectorStore
 from langgraph.types import Command
 from typing_extensions import Self, override
 
-from langchain_selfroute.agents.questions import OVER, AgentQuestion, Reading, SelfRouteState, Step, is_routed, turn_in
+from langchain_selfroute.agents.questions import (
+    OVER,
+    AgentQuestion,
+    Reading,
+    RoutedResponse,
+    SelfRouteState,
+    Step,
+    is_routed,
+    turn_in,
+)
 from langchain_selfroute.agents.small_talk import is_question
 from langchain_selfroute.chain import SelfRouteChain
 from langchain_selfroute.convert import Source
@@ -56,7 +65,8 @@ class SelfRouteMiddleware(AgentMiddleware[SelfRouteState, Any, Any]):
     as it is and is counted; the calls after the tools are routed, too, until the question is answered. Small talk goes
     to the model as it is. The state gets `selfroute`: the route, the decision, the usage of the whole turn, the sources
     and the citations; it is None where nothing was routed. In `stream_mode="messages"` no draft is streamed: it is
-    shown whole if it answers, and not at all if it declines; the reply to whole documents is streamed.
+    shown whole if it answers, and not at all if it declines. The reply to whole documents is streamed, except with
+    `response_format` or `otherwise`.
 
     Example:
         ```python
@@ -145,7 +155,7 @@ class SelfRouteMiddleware(AgentMiddleware[SelfRouteState, Any, Any]):
     def after_model(self, state: SelfRouteState, runtime: Any) -> dict[str, Any] | None:
         """End the turn of an agent with a `response_format` where the documents hold no answer."""
         turn = turn_in(state, self.name)
-        return {"jump_to": "end", **self._reading.updates(None)} if turn and turn["step"] == OVER else None
+        return {"jump_to": "end"} if turn and turn["step"] == OVER else None
 
     @override
     def wrap_model_call(self, request: ModelRequest[Any], handler: _Handler) -> _Response:
@@ -217,7 +227,8 @@ class SelfRouteMiddleware(AgentMiddleware[SelfRouteState, Any, Any]):
         """Return a response that is not routed; no report of an earlier answer stays."""
         if is_routed(request):
             return response
-        clear = {"selfroute": None} if (request.state or {}).get("selfroute") else {}
+        stays = isinstance(response, RoutedResponse) or not (request.state or {}).get("selfroute")
+        clear: dict[str, Any] = {} if stays else {"selfroute": None}
         return ExtendedModelResponse(response, Command(update={**clear, **self._reading.updates(None)}))
 
 
@@ -228,7 +239,7 @@ def _own_options(options: dict[str, Any]) -> dict[str, Any]:
             msg = f"{name} is the agent's model: leave it out"
             raise ConfigurationError(msg)
     if options.get("answerability") == "structured":
-        msg = "the agent's model replies in text: set answerability to 'text' or 'graded', not 'structured'"
+        msg = "the agent's response_format has its model fill in a report: leave answerability='structured' out"
         raise ConfigurationError(msg)
     return {name: options.pop(name) for name in ("routes", "otherwise", "name") if name in options}
 

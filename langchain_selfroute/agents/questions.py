@@ -30,6 +30,8 @@ from selfroute.usage.rows import added
 
 _CALLS_TOOLS = "The model calls a tool."
 """Stands in the chain for a reply that calls tools; it is judged as an answer, so that the chain ends there."""
+OVER, _AGENT = "over", "agent"
+_SPENT, _IS_ROUTED = "selfroute_spent", "selfroute_is_routed"  # in the state of one request
 _INSTRUCTION = "\n\nAnswer the question from "
 _WITH_TOOLS = f"\n\nIf one of your tools does what the question asks for, call it. Otherwise:{_INSTRUCTION}"
 
@@ -122,6 +124,10 @@ class Reading:
         return {"selfroute_turns": {self.name: turn}}
 
 
+class RoutedResponse(ModelResponse[Any]):
+    """A response of which the state has the report."""
+
+
 class AgentQuestion:
     """One routed model call of an agent.
 
@@ -150,9 +156,11 @@ class AgentQuestion:
     def chain_with(self, **ask: Any) -> SelfRouteChain:
         """Return the chain with the agent's model."""
         model = _Through(bound=self._request.model, **ask)
-        update = {"llm": model, "long_context_llm": None, "start": self._start}
-        if self._format:
-            update["answerability"] = "structured" if self._format.by_provider else "text"
+        update: dict[str, Any] = {"llm": model, "long_context_llm": None, "start": self._start}
+        if self._format and self._format.by_provider:
+            update["answerability"] = "structured"
+        elif self._format:  # the call of a tool has no numbers
+            update |= {"answerability": "text", "doubt_below": None, "stop_below": None}
         return self._reading.chain.model_copy(update=update)
 
     def starts_anew(self, result: Mapping[str, Any]) -> bool:
@@ -275,6 +283,7 @@ class AgentQuestion:
         response = self.response
         if response and self._calls_tools:  # a structured response, in which nothing of the text can be cited
             report |= {"citations": []} if "citations" in report else {}
+            response = RoutedResponse(response.result, structured)
         else:
             response = self._response_with(result["answer"], answerable=result["answerable"])
         # The agent would ask again for a structured response, which does not exist: `after_model` ends its turn.
@@ -292,7 +301,7 @@ class AgentQuestion:
             shown = shown.model_copy(update={"content": answer})
         if self._format and self._format.by_provider and answerable:
             structured = self._format.parsed(answer, cast("AIMessage", shown))
-        return ModelResponse(result=[shown], structured_response=structured)
+        return RoutedResponse(result=[shown], structured_response=structured)
 
     def request_of_the_agent(self) -> ModelRequest[Any]:
         """Return the request of a question that is handed back, which tells the next middleware what was spent."""
@@ -322,8 +331,3 @@ def turn_in(state: Any, name: str) -> Turn | None:
 def is_routed(request: ModelRequest[Any]) -> bool:
     """Return whether a request is a step of another middleware of this kind, which asks through this one."""
     return _IS_ROUTED in (request.state or {})
-
-
-OVER, _AGENT = "over", "agent"
-_SPENT = "selfroute_spent"
-_IS_ROUTED = "selfroute_is_routed"

@@ -223,6 +223,7 @@ async def test_cancelled_once_leaves_no_error_unread() -> None:
 async def test_stop_when_left_closes_the_stream(way: str, turns: int) -> None:  # noqa: C901
     """Whether its reader is cancelled at any turn, also as a piece comes, or busy with something else."""
     ended: list[str] = []
+    held: list[Any] = []  # so that no garbage collection closes the stream
 
     async def writing() -> AsyncGenerator[int, None]:
         try:
@@ -233,13 +234,17 @@ async def test_stop_when_left_closes_the_stream(way: str, turns: int) -> None:  
             await asyncio.sleep(0)
             ended.append("closed")
 
+    def stopping() -> AsyncGenerator[int, None]:
+        held.append(writing())
+        return stop_when_left(held[-1])
+
     async def reading() -> None:
-        async for number in stop_when_left(writing()):
+        async for number in stopping():
             if way != "cancelled" and number == turns:
                 await asyncio.sleep(60)
 
     async def closing() -> None:
-        async with aclosing(stop_when_left(writing())) as pieces:
+        async with aclosing(stopping()) as pieces:
             async for number in pieces:
                 if number == turns:
                     await asyncio.sleep(60)

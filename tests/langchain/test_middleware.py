@@ -16,7 +16,7 @@ import pytest
 pytest.importorskip("langchain.agents")
 
 from langchain.agents import create_agent
-from langchain.agents.middleware import AgentMiddleware, after_model, before_model
+from langchain.agents.middleware import AgentMiddleware, after_model, before_model, hook_config
 from langchain.agents.structured_output import ProviderStrategy, StructuredOutputValidationError, ToolStrategy
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
@@ -198,7 +198,7 @@ async def test_the_wall_holds_and_models_are_the_agents(store: Any) -> None:
         SelfRouteMiddleware(retriever=store.as_retriever(), documents=StoredDocuments(store), llm=model)
     with pytest.raises(ConfigurationError, match="llm is the agent's model: leave it out"):
         SelfRouteMiddleware.from_vectorstore(store, llm=model)
-    with pytest.raises(ConfigurationError, match="the agent's model replies in text: set answerability to 'text' or"):
+    with pytest.raises(ConfigurationError, match="leave answerability='structured' out"):
         SelfRouteMiddleware.from_vectorstore(store, answerability="structured")
 
 
@@ -586,7 +586,7 @@ async def test_middleware_reads_more_for_a_structured_answer(  # noqa: PLR0913, 
     assert report["route"] == ("long_context" if whole else "rag")
     assert (report["answerable"], report["decision"]["declined"]) == (shown is not None, bool(whole))
     assert len(model.prompts) == 1 + bool(whole)
-    assert shown is not None or last.text == "unanswerable"
+    assert shown is not None or (last.text, last.tool_calls) == ("unanswerable", [])
     assert shown == OURS or '"answerable"' not in last.text
     given = {"messages": [("user", QUESTION)]}
     pieces = [piece.text for piece, _ in agent.stream(given, stream_mode="messages") if isinstance(piece, AIMessage)]
@@ -661,6 +661,31 @@ async def test_two_middlewares_in_one_agent(store: Any, awaited: bool) -> None:
     model.replies["draft"] = "At nine."
     state = await answered(agent, awaited, "When is tea?")
     assert (state["messages"][-1].text, state["selfroute"]["sources"]) == ("At nine.", ["tea.md"])
+
+
+async def test_two_middlewares_and_two_questions_in_a_turn(store: Any) -> None:
+    class AsksOnce(AgentMiddleware[Any, Any, Any]):
+        @hook_config(can_jump_to=["model"])
+        def after_model(self, state: Any, runtime: Any) -> Any:
+            asked = [HumanMessage("Is it about tea?")]
+            return {"messages": asked, "jump_to": "model"} if len(state["messages"]) == 2 else None
+
+    for routes in (lambda text: "tea" not in text, lambda text: True):
+        first = SelfRouteMiddleware.from_vectorstore(store, name="first", routes=routes)
+        second = SelfRouteMiddleware.from_vectorstore(store, name="second")
+        model = Scripted(replies={"draft": "Nets."}, prompts=[])
+        agent = create_agent(model, middleware=[AsksOnce(), first, second])
+        state = await answered(agent, False)
+        assert [message.text for message in state["messages"]] == [QUESTION, "Nets.", "Is it about tea?", "Nets."]
+        assert state["selfroute"]["sources"] == ["crane.md"]
+
+
+async def test_middleware_takes_bounds_beside_an_answer_by_a_tool(store: Any) -> None:
+    replies = {"draft": called("Lift", lifts="nets")}
+    for answerability in (None, "graded"):
+        options: dict[str, Any] = {"doubt_below": 70, "stop_below": 20, "answerability": answerability}
+        agent, _ = agent_of(store, replies, response_format=ToolStrategy(Lift), **options)
+        assert (await answered(agent, False))["structured_response"] == NETS
 
 
 async def test_middleware_checks_its_own_options(store: Any) -> None:
