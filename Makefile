@@ -86,7 +86,7 @@ test-agents: ## Run the tests of streams and agents on each Python but the one o
 	$(MAKE) test-pythons TESTS="$(AGENT_TESTS)" \
 		PYTHONS="$(filter-out python$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])'),$(PYTHONS))"
 
-test-ray: $(VENV)/.ray ## Run the tests of examples/bulk_ray.py, which start and kill many processes for ten minutes
+test-ray: $(VENV)/.ray ## Run the tests of examples/bulk_ray.py, which start and kill many processes for five minutes
 	$(BIN)/python -m pytest tests/docs/test_bulk_ray.py
 
 lint: $(VENV)/.lint ## Check style, types and who imports whom

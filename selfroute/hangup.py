@@ -107,8 +107,8 @@ async def cancelled_once(awaitable: Awaitable[Result]) -> Result:
 async def stop_when_left(pieces: AsyncGenerator[Result, None]) -> AsyncGenerator[Result, None]:
     """Yield the pieces of a stream, which stops when its reader leaves a web service.
 
-    It is for streams within FastAPI and others on anyio, whose framework does not do this: LangGraph's. Each piece is
-    read in a task of its own, so a scope or a time limit of the stream cannot stretch over several pieces.
+    Use it for LangGraph's streams in FastAPI, Starlette and other services on anyio. Each piece is read in a task of
+    its own, so a scope or a time limit of the stream cannot stretch over several pieces.
 
     Example:
         ```python
@@ -132,7 +132,7 @@ async def stop_when_left(pieces: AsyncGenerator[Result, None]) -> AsyncGenerator
 
 
 async def _to_the_end(closing: Awaitable[None]) -> None:
-    """Await something that goes on where the caller is cancelled meanwhile."""
+    """Await something to its end, even if the caller is cancelled."""
     task = asyncio.ensure_future(closing)
     _LEAVING.add(task)
     task.add_done_callback(_LEAVING.discard)

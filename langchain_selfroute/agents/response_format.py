@@ -118,7 +118,7 @@ class ResponseFormat:
 
     def _fits(self, value: Any) -> bool:
         schema = self._strategy.schema
-        if isinstance(schema, dict):  # which the agent parses without a look at it
+        if isinstance(schema, dict):  # the agent does not validate these
             return isinstance(value, Mapping) and value.keys() >= set(schema.get("required", ()))
         try:
             self._parse(json.dumps(value))
