@@ -171,7 +171,7 @@ class SelfRouteMiddleware(AgentMiddleware[SelfRouteState, Any, Any]):
 
         if not asking.is_handed_back:
             result = asking.chain_with(ask=ask).invoke(asking.question)
-            if asking.starts_anew(result):
+            if asking.needs_a_draft(result):
                 result = asking.chain_with(ask=ask).invoke(asking.question)
             if (answer := asking.answer(result)) is not None:
                 return answer
@@ -198,7 +198,7 @@ class SelfRouteMiddleware(AgentMiddleware[SelfRouteState, Any, Any]):
 
         if not asking.is_handed_back:
             result = await asking.chain_with(aask=ask).ainvoke(asking.question)
-            if asking.starts_anew(result):
+            if asking.needs_a_draft(result):
                 result = await asking.chain_with(aask=ask).ainvoke(asking.question)
             if (answer := asking.answer(result)) is not None:
                 return answer

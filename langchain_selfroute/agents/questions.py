@@ -163,8 +163,8 @@ class AgentQuestion:
             update |= {"answerability": "text", "doubt_below": None, "stop_below": None}
         return self._reading.chain.model_copy(update=update)
 
-    def starts_anew(self, result: Mapping[str, Any]) -> bool:
-        """Return whether a policy forbids reading the documents after a tool once more; then a draft has to do."""
+    def needs_a_draft(self, result: Mapping[str, Any]) -> bool:
+        """Return whether a draft has to do, since a policy forbids reading the documents once more after a tool."""
         ruling, start = result["decision"]["ruling"], self._start
         self._start = self._reading.chain.start
         return start != self._start and bool(ruling) and not ruling["go"]
