@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import glob
 import hmac
 import json
 import os
@@ -114,8 +115,7 @@ def open_server(options: Options) -> MCPServer[Any]:
     session, library, _ = open_files(replace(options, as_json=True), short_names=True)
     session.chain.warm_up()
     texts = list(library.texts.values())
-    first = os.path.abspath(options.files[0])  # noqa: PTH100 - a link keeps its own name
-    name = shortened(options.name or Path(first).name, _LONGEST)
+    name = shortened(options.name or _name_of(options.files[0]), _LONGEST)
     about = options.about and shortened(options.about, 500).rstrip(".")
     of = f"The documents of {_quoted(name)}"
     subject = f"{of}: {about or _names(texts, _NAMED_BY_TOOLS)}."
@@ -127,6 +127,14 @@ def open_server(options: Options) -> MCPServer[Any]:
         uri = f"selfroute://documents/{number}/{quote(text.source, safe='')}"
         server.add_resource(TextResource(uri=uri, name=text.source, title=_heading(text) or None, text=text.text))
     return server
+
+
+def _name_of(first: Path) -> str:
+    """Return the name of a file or a folder; for wildcards, that of the folder before them."""
+    path = Path(os.path.abspath(first))  # noqa: PTH100 - a link keeps its own name
+    while glob.has_magic(str(path)) and not path.exists():
+        path = path.parent
+    return path.name
 
 
 def _names(texts: Sequence[Text], most: int) -> str:
