@@ -98,7 +98,8 @@ class EngineMethods(RetrieverQueryEngine):
                 raise UnknownOptionError(msg)
             refuse_unknown(other, known=("memory", "chat_history", "condense_prompt", "skip_condense"))
         if chat_mode not in _CHAT_MODES:
-            msg = f"chat_mode must be one of {', '.join(_CHAT_MODES)}; to chat with an agent, give the agent engine.tools()"
+            modes = ", ".join(_CHAT_MODES)
+            msg = f"chat_mode must be one of {modes}; to chat with an agent, give the agent engine.tools()"
             raise ConfigurationError(msg)
         llm = self._synthesizer.llm if llm is None else check_model("llm", llm)
         # LlamaIndex calls it deprecated; but Memory opens a database for each conversation, and nothing closes that.

@@ -75,21 +75,28 @@ def _described(value: Any) -> str:
 _K = "how many passages the draft reads is k= of SelfRouteChain.from_vectorstore, similarity_top_k= of from_index"
 _PROMPT = "the prompts are rag_prompt= and long_context_prompt=; instructions= precedes the default ones"
 _FILTER = "a filter is filter= of SelfRouteChain.from_vectorstore, filters= of SelfRouteQueryEngine.from_index"
-_ADVICE = [
+_RETRIEVER = (
+    "pass the constructor a retriever that has it, as in retriever=index.as_retriever(...) or "
+    "vectorstore.as_retriever(...)"
+)
+_CHAT = (
+    "a chat is engine.as_chat_engine(memory=..., condense_prompt=...); in LangChain pass chat_history with the input, "
+    "and reword the question before the retriever, as docs/composing.md shows"
+)
+_ADVICE: list[tuple[str, ...]] = [
     (_K, "k top_k similarity_top_k"),
     (_FILTER, "filter filters where metadata_filter"),
     (f"{_K}; {_FILTER}", "search_kwargs"),
     (
         _PROMPT,
-        "prompt combine_docs_chain combine_documents_chain chain_type_kwargs combine_docs_chain_kwargs "
-        "llm_chain_kwargs text_qa_template refine_template summary_template simple_template chat_content_qa_template "
-        "chat_content_refine_template chat_summary_template context_prompt context_refine_prompt context_template "
+        "prompt combine_docs_chain combine_documents_chain chain_type_kwargs combine_docs_chain_kwargs",
+        "llm_chain_kwargs text_qa_template refine_template summary_template simple_template chat_content_qa_template",
+        "chat_content_refine_template chat_summary_template context_prompt context_refine_prompt context_template",
         "context_refine_template system_prompt query_wrapper_prompt prefix_messages",
     ),
     (
-        "pass the constructor a retriever that has it, as in retriever=index.as_retriever(...) or "
-        "vectorstore.as_retriever(...)",
-        "vector_store_query_mode alpha sparse_top_k hybrid_top_k mmr_threshold mmr_prefetch_factor mmr_prefetch_k "
+        _RETRIEVER,
+        "vector_store_query_mode alpha sparse_top_k hybrid_top_k mmr_threshold mmr_prefetch_factor mmr_prefetch_k",
         "node_ids doc_ids embed_model object_map search_type score_threshold",
     ),
     (
@@ -98,9 +105,8 @@ _ADVICE = [
     ),
     ("pass node_postprocessors=[SimilarityPostprocessor(similarity_cutoff=...)]", "similarity_cutoff"),
     (
-        "a chat is engine.as_chat_engine(memory=..., condense_prompt=...); in LangChain pass chat_history with the "
-        "input, and reword the question before the retriever, as docs/composing.md shows",
-        "memory memory_cls chat_history chat_mode condense_prompt condense_question_prompt condense_question_llm "
+        _CHAT,
+        "memory memory_cls chat_history chat_mode condense_prompt condense_question_prompt condense_question_llm",
         "skip_condense question_generator rephrase_question return_generated_question get_chat_history",
     ),
     (
@@ -134,7 +140,7 @@ _ADVICE = [
     ("use max_context_tokens=", "max_tokens_limit"),
 ]
 """What stands for options here, and the names that these have in LangChain or LlamaIndex."""
-_COUNTERPARTS = {name: advice for advice, names in _ADVICE for name in names.split()}
+_COUNTERPARTS = {name: advice for advice, *names in _ADVICE for name in " ".join(names).split()}
 
 
 def refuse_unknown(name: str, *, known: Iterable[str]) -> NoReturn:
