@@ -63,7 +63,7 @@ async def test_mcp_ask(files: list[Path]) -> None:
     told = result.structured_content
     assert (told["answer"], told["route"], told["answerable"]) == (ANSWER, "rag", True)
     assert told["citations"] == [{"source": "ferry.md", "page": None, "line": 3, "text": ANSWER}]
-    assert list(dict.fromkeys(seen)) == ["searching", "answering from rag"]
+    assert list(dict.fromkeys(seen)) == ["searching", "answering from passages"]
     assert declined.structured_content["answer"] == "(not in the documents)"
     assert json.loads(result.content[0].text) == told
 
@@ -388,4 +388,4 @@ async def test_mcp_official_client_over_pipes(files: list[Path], mode: Any, revi
         answered = await client.call_tool("ask", {"question": QUESTION}, progress_callback=progress)
         assert "Orla Finn" in str(await client.call_tool("search", {"query": "Who is the captain?"}))
     assert (answered.structured_content or {})["answer"] == ANSWER
-    assert list(dict.fromkeys(told)) == ["searching", "answering from rag"]
+    assert list(dict.fromkeys(told)) == ["searching", "answering from passages"]
