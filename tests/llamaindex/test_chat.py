@@ -121,14 +121,6 @@ async def test_chat_leaves_a_given_history_alone(way: str) -> None:
         assert (tuple(given), len(chat.chat_history)) == (before, 4)
 
 
-async def test_chat_stream_is_read_by_its_own_name() -> None:
-    chat = a_chat(engine_of("answered"))
-    with pytest.raises(ConfigurationError, match="read from async_response_gen"):
-        list((await chat.astream_chat(QUESTION)).response_gen)
-    with pytest.raises(ConfigurationError, match="read from response_gen"):
-        await anext(chat.stream_chat(QUESTION).async_response_gen())
-
-
 @every_way
 async def test_chat_keeps_the_wall_of_the_engine(way: str) -> None:
     home = shared("llamaindex memory")
