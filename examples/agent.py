@@ -4,7 +4,7 @@
     python examples/agent.py [--model openai:gpt-5-mini]
 
 Prints, for two questions about the document that comes with selfroute, the step that answered and the answer; then what
-an agent would be told that looks for words in a document. Without `--model` recorded replies of a model answer.
+the tool `find` returns to an agent. Without `--model` recorded replies of a model answer.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ QUESTIONS = [question_of(name) for name in ("minutes-02", "minutes-03")]
 
 
 def make_agent(llm: Any, store: Any) -> Any:
-    """Return an agent whose answers are routed; give it tools of yours beside that."""
+    """Return an agent whose answers are routed; add tools of your own."""
     reading = SelfRouteMiddleware.from_vectorstore(store, k=5)
     return create_agent(llm, middleware=[reading])
 

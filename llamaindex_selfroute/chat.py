@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Generator, Mapping
-from contextlib import aclosing, closing
+from contextlib import aclosing, closing, nullcontext
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -21,10 +21,9 @@ from llama_index.core.tools import ToolOutput
 from typing_extensions import override
 
 from llamaindex_selfroute import internals
-from llamaindex_selfroute.convert import bundle_of
 from llamaindex_selfroute.prompts.filling import checked_prompt
 from selfroute.answerability.spoken import said_in
-from selfroute.errors import ConfigurationError
+from selfroute.calls.host import check_question
 
 _VARIABLES = frozenset({"chat_history", "question"})
 
@@ -42,13 +41,13 @@ class StreamedReply(StreamingAgentChatResponse):
     @property
     @override
     def response_gen(self) -> Generator[str, None, None]:
-        with closing(_given(self.chat_stream, "async_response_gen()")):
+        with closing(self.chat_stream) if self.chat_stream else nullcontext():
             yield from super().response_gen
 
     @override
     async def async_response_gen(self) -> AsyncGenerator[str, None]:
-        stream = _given(self.achat_stream, "response_gen")
-        async with aclosing(stream), aclosing(super().async_response_gen()) as pieces:
+        stream = aclosing(self.achat_stream) if self.achat_stream else nullcontext()
+        async with stream, aclosing(super().async_response_gen()) as pieces:
             async for piece in pieces:
                 yield piece
 
@@ -142,21 +141,19 @@ class SelfRouteChatEngine(BaseChatEngine):
 
     def _condensed(self, message: str, chat_history: list[ChatMessage] | None) -> str:
         """Return the question that a message asks, which can be understood without the history."""
-        bundle_of(message)
+        check_question(message)
         if chat_history is not None:
             self._memory.set(list(chat_history))
         words = self._words(message, self._memory.get(input=message))
-        return said_in(self._llm.predict(self._condense_prompt, **words)).strip() or message if words else message
+        return _asked(self._llm.predict(self._condense_prompt, **words), message) if words else message
 
     async def _acondensed(self, message: str, chat_history: list[ChatMessage] | None) -> str:
         """The async twin of `_condensed`."""
-        bundle_of(message)
+        check_question(message)
         if chat_history is not None:
             await self._memory.aset(list(chat_history))
         words = self._words(message, await self._memory.aget(input=message))
-        return (
-            said_in(await self._llm.apredict(self._condense_prompt, **words)).strip() or message if words else message
-        )
+        return _asked(await self._llm.apredict(self._condense_prompt, **words), message) if words else message
 
     def _words(self, message: str, history: list[ChatMessage]) -> Mapping[str, str] | None:
         """Return the variables of the prompt that rewords a message; None for a message that is asked as it is."""
@@ -165,11 +162,9 @@ class SelfRouteChatEngine(BaseChatEngine):
         return {"question": message, "chat_history": messages_to_history_str(history)}
 
 
-def _given(stream: Any, other: str) -> Any:
-    if stream is None:
-        msg = f"this reply is read from {other}"
-        raise ConfigurationError(msg)
-    return stream
+def _asked(reply: str, message: str) -> str:
+    """Return what a model reworded a message as; the message if that is nothing."""
+    return said_in(reply).strip() or message
 
 
 def _said(text: str) -> ChatMessage:

@@ -93,14 +93,16 @@ class EngineMethods(RetrieverQueryEngine):
         from llamaindex_selfroute.chat import SelfRouteChatEngine  # noqa: PLC0415 - only where it is used
 
         if other := min(others, default=None):
-            if other in SynthesizerFields.__annotations__:
+            if other in SynthesizerFields.__annotations__ and other != "streaming":
                 msg = f"{other} is an option of the engine: pass it to SelfRouteQueryEngine"
                 raise UnknownOptionError(msg)
             refuse_unknown(other, known=("memory", "chat_history", "condense_prompt", "skip_condense"))
         if chat_mode not in _CHAT_MODES:
-            msg = f"chat_mode must be one of {', '.join(_CHAT_MODES)}; for an agent, pass it engine.tools()"
+            modes = ", ".join(_CHAT_MODES)
+            msg = f"chat_mode must be one of {modes}; to chat with an agent, give the agent engine.tools()"
             raise ConfigurationError(msg)
         llm = self._synthesizer.llm if llm is None else check_model("llm", llm)
+        # LlamaIndex calls it deprecated; but Memory opens a database for each conversation, and nothing closes that.
         memory = ChatMemoryBuffer.from_defaults(llm=llm) if memory is None else check_memory(memory)
         if chat_history is not None:
             memory.set(chat_history)

@@ -74,10 +74,10 @@ class Faiss(Store):
         return lambda chunk: bool(test(chunk.metadata))
 
 
-class FaissVectorstore(Store):
+class FaissWithoutFilters(Store):
     """`Faiss` of `langchain_faiss`, the package `langchain-faiss-vectorstore`. Its search ignores filters."""
 
-    filters, takes = (), ""
+    ignores_filters = True
     supported = "langchain-faiss-vectorstore 0.1"
 
     def listing_of(self, wrapper: Any) -> ByFunction:
@@ -187,10 +187,10 @@ def _in_sql(condition: Mapping[str, Any]) -> str:
     return " AND ".join(parts)
 
 
-class LanceDBVectorstore(Store):
+class LanceDBWithoutFilters(Store):
     """`LanceDB` of `langchain_lancedb`. Its search ignores filters, and writes over each passage's `source`."""
 
-    filters, takes = (), ""
+    ignores_filters = True
     supported = "langchain-lancedb 0.1"
 
     def listing_of(self, wrapper: Any) -> ByFunction:
@@ -198,12 +198,6 @@ class LanceDBVectorstore(Store):
         table, _ = wrapper._get_or_create_table()  # noqa: SLF001
 
         def rows(key: str, source: Any, _: Sequence[Any]) -> Iterator[StoredChunk]:
-            if key == "source":
-                msg = (
-                    "the search of langchain-lancedb writes the place of its database over metadata['source'], which "
-                    "then names no document: index chunks with another key, such as 'file', and pass it as source_key="
-                )
-                raise ConfigurationError(msg)
             held = f"contains(metadata, {lancedb.literal(json.dumps({key: source})[1:-1])})"
             for row in () if table is None else lancedb.rows_of(table, [held], ["text", "metadata"]):
                 metadata = json.loads(row["metadata"])
@@ -212,19 +206,28 @@ class LanceDBVectorstore(Store):
 
         return ByFunction(rows)
 
+    def check_key(self, source_key: str) -> None:
+        """Refuse the key that its search writes over."""
+        if source_key == "source":
+            msg = (
+                "the search of langchain-lancedb writes the place of its database over metadata['source'], which then "
+                "names no document: index chunks with another key, such as 'file', and pass it as source_key="
+            )
+            raise ConfigurationError(msg)
+
 
 _KINDS: Mapping[tuple[str, str], type[Store]] = {
     ("langchain_core", "InMemoryVectorStore"): InMemory,
     ("langchain_chroma", "Chroma"): Chroma,
     ("langchain_community", "Chroma"): Chroma,
     ("langchain_community", "FAISS"): Faiss,
-    ("langchain_faiss", "Faiss"): FaissVectorstore,
+    ("langchain_faiss", "Faiss"): FaissWithoutFilters,
     ("langchain_qdrant", "QdrantVectorStore"): Qdrant,
     ("langchain_postgres", "PGVector"): PGVector,
     ("langchain_postgres", "PGVectorStore"): PGVectorStore,
     ("langchain_postgres", "AsyncPGVectorStore"): PGVectorStore,
     ("langchain_community", "LanceDB"): LanceDB,
-    ("langchain_lancedb", "LanceDB"): LanceDBVectorstore,
+    ("langchain_lancedb", "LanceDB"): LanceDBWithoutFilters,
     ("langchain_milvus", "Milvus"): Milvus,
 }
 """The kinds of stores, by top-level package and class."""

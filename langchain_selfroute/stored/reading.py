@@ -98,7 +98,7 @@ class StoredDocuments(BaseStoredDocuments[Document, Document]):
 
         Raises:
             ConfigurationError: The store is of another kind and there is no `fetch`, or another argument is of the
-                wrong type.
+                wrong type, or the store's search writes over `source_key`.
         """
         check_store(vectorstore)
         if docstore is not None and not hasattr(docstore, "mget"):
@@ -108,6 +108,7 @@ class StoredDocuments(BaseStoredDocuments[Document, Document]):
         super().__init__(order_key)
         self.source_key, self.filter, self.docstore = source_key, filter, docstore
         self._store = store_of(vectorstore, fetch)
+        self._store.check_key(source_key)
         if not is_empty(filter):
             self._store.check(filter)
 

@@ -25,7 +25,8 @@ class Store(Wrapped):
     Attributes:
         filters: The types of its filters.
         callables: Whether a sync callable can be a filter.
-        takes: What it takes as a filter, for error messages; empty if its search ignores filters.
+        takes: What it takes as a filter, for error messages.
+        ignores_filters: Whether its search ignores filters, so that it can have none.
         filter_key: What its search, and so a retriever's `search_kwargs`, calls a filter.
         harmless: The other arguments of its search that hide nothing.
     """
@@ -33,6 +34,7 @@ class Store(Wrapped):
     filters: tuple[type, ...] = (Mapping,)
     callables: bool = False
     takes: str = "a dict as filter"
+    ignores_filters: bool = False
     filter_key: str = "filter"
     harmless: AbstractSet[str] = frozenset()
 
@@ -48,9 +50,12 @@ class Store(Wrapped):
         """
         return None
 
+    def check_key(self, source_key: str) -> None:
+        """Raise a `ConfigurationError` if this key of the metadata cannot name documents in the store."""
+
     def check(self, condition: Any) -> None:
         """Raise a `ConfigurationError` if a value cannot be a filter of the store."""
-        if not self.takes:
+        if self.ignores_filters:
             msg = (
                 f"the search of {self.base.__name__} ignores filters and would find what this one hides: make a store "
                 "for each group of readers, or use a store that filters"
@@ -93,7 +98,7 @@ class Fetched(Store):
         if known:
             self.filter_key, self.harmless = known.filter_key, known.harmless
             if known.is_plain(vectorstore):
-                self.takes = known.takes
+                self.ignores_filters = known.ignores_filters
 
     def listing_of(self, wrapper: Any) -> ByFunction:  # noqa: ARG002
         """Return what lists the chunks that `fetch` returns."""

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from loopback import LoopbackServer, Reply, Request
+from mcp_parts import served
 
 CLIENTS = Path(os.environ.get("SELFROUTE_CLIENTS", ""))
 HERE = Path(__file__).parent
@@ -75,9 +73,9 @@ def stdio(server: LoopbackServer, folder: Path) -> Iterator[list[str]]:
 
 
 @pytest.fixture(scope="module")
-def http(stdio: list[str]) -> Iterator[list[str]]:
+def http(stdio: list[str], folder: Path) -> Iterator[list[str]]:
     """The address at which it is served."""
-    with served(stdio) as address:
+    with served(stdio, folder.parent / "printed") as address:
         yield [address]
 
 
@@ -86,24 +84,6 @@ def there(request: pytest.FixtureRequest) -> list[str]:
     """What a client takes to reach the server: the command, or the address."""
     reached: list[str] = request.getfixturevalue(request.param)
     return reached
-
-
-@contextmanager
-def served(command: list[str]) -> Iterator[str]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    with subprocess.Popen([*command, "--http", "--port", str(port)]) as process:
-        address = f"http://127.0.0.1:{port}/mcp"
-        try:
-            for _ in range(600):
-                with suppress(httpx.ConnectError):
-                    httpx.get(address)
-                    break
-                time.sleep(0.1)
-            yield address
-        finally:
-            process.terminate()
 
 
 @contextmanager
@@ -163,10 +143,10 @@ def test_clients_of_langchain_with_two_servers(there: list[str]) -> None:
         assert seen["slow"]["answer"] == ANSWER
 
 
-def test_clients_of_llama_index_in_one_environment(stdio: list[str]) -> None:
+def test_clients_of_llama_index_in_one_environment(stdio: list[str], tmp_path: Path) -> None:
     python = CLIENTS / "llama-index/bin/python"
     program = [python, HERE / "client.py", "llama_index"]
-    with served([str(python), *stdio[1:]]) as address, client(*program, address) as seen:
+    with served([python, *stdio[1:]], tmp_path / "printed") as address, client(*program, address) as seen:
         assert seen["names"] == NAMES
         assert all('"crew.md" ("Crew")' in one for one in seen["described"])
         assert seen["slow"]["answer"] == ANSWER

@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import socket
 import sys
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from command_parts import ANSWER, FERRY, QUESTION, Run, model
 from loopback import LoopbackServer, Reply, Request
+from mcp_parts import served
 from selfroute_workbench.command import mcp as command
 from selfroute_workbench.command.options import Options
 
@@ -39,6 +39,10 @@ def write(path: str, text: str) -> None:
     Path(path).write_text(text)
 
 
+def read(path: Path) -> str:
+    return path.read_text()
+
+
 @pytest.fixture
 def files(run: Run) -> list[Path]:
     Path("crew.md").write_text(CREW)
@@ -47,6 +51,7 @@ def files(run: Run) -> list[Path]:
 
 @asynccontextmanager
 async def client_of(files: list[Path], **options: Any) -> AsyncGenerator[Any, None]:
+    """An official client in this process, which holds results against the schemas of the tools."""
     async with mcp.Client(command.open_server(Options(files=files, **options))) as client:
         yield client
 
@@ -63,7 +68,7 @@ async def test_mcp_ask(files: list[Path]) -> None:
     told = result.structured_content
     assert (told["answer"], told["route"], told["answerable"]) == (ANSWER, "rag", True)
     assert told["citations"] == [{"source": "ferry.md", "page": None, "line": 3, "text": ANSWER}]
-    assert list(dict.fromkeys(seen)) == ["searching", "answering from rag"]
+    assert list(dict.fromkeys(seen)) == ["searching", "answering from passages"]
     assert declined.structured_content["answer"] == "(not in the documents)"
     assert json.loads(result.content[0].text) == told
 
@@ -130,6 +135,14 @@ async def test_mcp_two_servers_differ(run: Run) -> None:
     assert "Minutes of the board" in of_minutes
     assert [one.count(".md") for one in (of_minutes, of_deals)] == [20, 20]
     assert of_deals.endswith('"19.md" ("Deals 19") and 5 more.')
+
+
+@pytest.mark.parametrize("given", ["r/*.md", "r/[n]otes.md", "r/**/*.md", "r", "r/x[1].md"])
+async def test_mcp_name_without_wildcards(run: Run, given: str) -> None:
+    write("r/notes.md", FERRY)
+    write("r/x[1].md", FERRY)
+    async with client_of([Path(given)]) as client:
+        assert client.server_info.name == ("x[1].md" if given == "r/x[1].md" else "r")
 
 
 async def test_mcp_names_are_quoted_and_short(run: Run) -> None:
@@ -246,47 +259,22 @@ def test_mcp_public_host_needs_token(run: Run, monkeypatch: pytest.MonkeyPatch, 
     assert (refused.code, command.TOKEN in refused.err) == (2, True)
 
 
-@asynccontextmanager
-async def serving(files: list[Path], token: str) -> AsyncGenerator[tuple[str, list[str]], None]:
-    """The command in a process of its own: its address, and what it printed."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "selfroute_workbench.cli", "mcp", *map(str, files), "--http", "--port", str(port),
-        stdout=-1, stderr=-1,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), command.TOKEN: token},
-    )  # fmt: skip
-    assert process.stdout
-    assert process.stderr
-    printed: list[str] = []
-    try:
-        while not printed or "Serving " not in printed[-1]:
-            line = await asyncio.wait_for(process.stderr.readline(), 60)
-            assert line, printed
-            printed.append(line.decode().rstrip())
-        yield f"http://127.0.0.1:{port}/mcp", printed
-    finally:
-        process.terminate()
-        rest = await process.communicate()
-        printed += [part.decode() for part in rest]
-
-
 async def code_of(address: str, headers: dict[str, str]) -> int:
-    """Return the status of a first request, once the server listens."""
+    """Return the status of a first request."""
     async with httpx.AsyncClient() as client:
-        for _ in range(100):
-            with suppress(httpx.ConnectError):
-                return (await client.post(address, json=BEGIN, headers={**ACCEPTS, **headers})).status_code
-            await asyncio.sleep(0.1)
-    raise AssertionError(address)
+        return (await client.post(address, json=BEGIN, headers={**ACCEPTS, **headers})).status_code
 
 
 @pytest.mark.matrix
 @pytest.mark.parametrize(("token", "mode", "revision"), [(" ", "auto", NEWEST), ("opensesame", "legacy", BEFORE)])
-async def test_mcp_http_needs_a_token(files: list[Path], token: str, mode: Any, revision: str) -> None:
-    async with serving(files, token) as (address, printed):
-        shown = [line for line in printed if "Bearer" in line]
+async def test_mcp_http_needs_a_token(
+    files: list[Path], monkeypatch: pytest.MonkeyPatch, token: str, mode: Any, revision: str
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    monkeypatch.setenv(command.TOKEN, token)
+    printed = Path("printed")
+    with served([sys.executable, "-m", "selfroute_workbench.cli", "mcp", *files], printed) as address:
+        shown = [line for line in read(printed).splitlines() if "Bearer" in line]
         header = shown[0] if shown else f"Authorization: Bearer {token}"
         name, value = header.split(": ")
         assert [await code_of(address, {name: sent}) for sent in ("", "Bearer", "Bearer other")] == [401] * 3
@@ -297,7 +285,7 @@ async def test_mcp_http_needs_a_token(files: list[Path], token: str, mode: Any, 
                 told = (await client.call_tool("ask", {"question": QUESTION})).structured_content
     assert told["answer"] == ANSWER
     assert len(shown) == (not token.strip())  # one that is set is not printed
-    assert "\n".join(printed).count(value.split()[1]) == len(shown)
+    assert read(printed).count(value.split()[1]) == len(shown)
 
 
 async def test_mcp_http_refuses_other_tokens(files: list[Path]) -> None:
@@ -361,23 +349,3 @@ async def test_mcp_over_pipes(files: list[Path], revision: str) -> None:
         assert begun["supportedVersions"] == [NEWEST]
         assert {one["resultType"] for one in (begun, listed, found)} == {"complete"}
         assert [(one["ttlMs"], one["cacheScope"]) for one in (begun, listed)] == [(0, "private")] * 2
-
-
-@pytest.mark.matrix
-@pytest.mark.parametrize(("mode", "revision"), [("auto", NEWEST), ("legacy", BEFORE)])
-async def test_mcp_official_client_over_pipes(files: list[Path], mode: Any, revision: str) -> None:
-    told: list[str] = []
-
-    async def progress(done: float, total: float | None, message: str | None) -> None:
-        told.append(message or "")
-
-    command_line = ["-m", "selfroute_workbench.cli", "mcp", *map(str, files)]
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    server = mcp.StdioServerParameters(command=sys.executable, args=command_line, env=env)
-    async with mcp.Client(server, mode=mode) as client:
-        assert client.protocol_version == revision
-        await client.list_tools()  # whose schemas the client then holds the results against
-        answered = await client.call_tool("ask", {"question": QUESTION}, progress_callback=progress)
-        assert "Orla Finn" in str(await client.call_tool("search", {"query": "Who is the captain?"}))
-    assert (answered.structured_content or {})["answer"] == ANSWER
-    assert list(dict.fromkeys(told)) == ["searching", "answering from rag"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from functools import partial, wraps
 from inspect import signature
@@ -197,6 +196,8 @@ SAID: dict[str, tuple[Callable[[], object], str, str]] = {
         lambda: SelfRouteChain.from_vectorstore(STORE, "openai:gpt-4o-mini"),
         *("llm must be a chat model or a runnable around one, not a text", "init_chat_model("),
     ),
+    "a number for the model": (lambda: a_chain(llm=7), "not an int: ", "pass the model itself"),
+    "an empty text for the model": (lambda: a_chain(llm=""), "not an empty text: ", "init_chat_model("),
     "a chain for the model": (
         lambda: a_chain(llm=a_chain().with_retry()),
         *("not a Runnable", "pass the model itself"),
@@ -289,9 +290,7 @@ def test_arguments_of_the_hosts_are_taken_or_answered(place: str) -> None:
     for name in names - taken - {"self", "kwargs"}:
         with pytest.raises(UnknownOptionError) as refused:
             build(**{name: object()})
-        assert re.match(
-            rf"there is no option '{name}' here: |streaming is an option of the engine: ", str(refused.value)
-        )
+        assert f"there is no option '{name}' here: " in str(refused.value)
 
 
 @pytest.mark.parametrize("key", [None, "", 7, ["source"], {"source"}, STORE, MODEL], ids=lambda key: type(key).__name__)

@@ -121,14 +121,6 @@ async def test_chat_leaves_a_given_history_alone(way: str) -> None:
         assert (tuple(given), len(chat.chat_history)) == (before, 4)
 
 
-async def test_chat_stream_is_read_by_its_own_name() -> None:
-    chat = a_chat(engine_of("answered"))
-    with pytest.raises(ConfigurationError, match="read from async_response_gen"):
-        list((await chat.astream_chat(QUESTION)).response_gen)
-    with pytest.raises(ConfigurationError, match="read from response_gen"):
-        await anext(chat.stream_chat(QUESTION).async_response_gen())
-
-
 @every_way
 async def test_chat_keeps_the_wall_of_the_engine(way: str) -> None:
     home = shared("llamaindex memory")
@@ -205,12 +197,13 @@ REFUSED: dict[str, tuple[type[Exception], str]] = {
     "system_prompt": (UnknownOptionError, "instructions="),
     "context_prompt": (UnknownOptionError, "rag_prompt="),
     "node_postprocessors": (UnknownOptionError, "SelfRouteQueryEngine(retriever, ...)"),
-    "token_limit": (UnknownOptionError, "memory="),
+    "token_limit": (UnknownOptionError, "memory=Memory.from_defaults(token_limit=...)"),
+    "streaming": (UnknownOptionError, "stream_chat() or astream_chat()"),
     "similarity_top_k": (UnknownOptionError, "similarity_top_k= of from_index"),
     "verbose": (UnknownOptionError, "leave it out"),
     "citations": (UnknownOptionError, "pass it to SelfRouteQueryEngine"),
     "memry": (UnknownOptionError, "did you mean 'memory'"),
-    "chat_mode": (ConfigurationError, "one of condense_plus_context, context"),
+    "chat_mode": (ConfigurationError, "; to chat with an agent, give the agent engine.tools()"),
     "llm": (ConfigurationError, "must be a LlamaIndex LLM"),
     "memory": (ConfigurationError, "must be a memory"),
     "condense_prompt": (ConfigurationError, "{chat_history} and {question}"),

@@ -102,9 +102,9 @@ def test_faiss_refuses_a_dict_where_its_test_has_changed(faiss: Any, monkeypatch
 
 def test_faiss_vectorstore_refuses_filters_that_its_search_ignores(tmp_path: Path) -> None:
     pytest.importorskip("langchain_faiss.vectorstores")
-    from store_cases.in_faiss_and_qdrant import FaissVectorstoreCase  # noqa: PLC0415
+    from store_cases.in_faiss_and_qdrant import FaissWithoutFiltersCase  # noqa: PLC0415
 
-    case, north = FaissVectorstoreCase(tmp_path), {"tenant": "north"}
+    case, north = FaissWithoutFiltersCase(tmp_path), {"tenant": "north"}
     case.add([*PIECES[:3], *cut(numbered("theirs"), tenant="south")])
     assert len({chunk.metadata["tenant"] for chunk in case.vectorstore.similarity_search("?", k=9, filter=north)}) == 2
     fetching = {"fetch": lambda *_: []}
@@ -120,9 +120,9 @@ def test_faiss_vectorstore_refuses_filters_that_its_search_ignores(tmp_path: Pat
 
 def test_faiss_vectorstore_saved_and_loaded(tmp_path: Path) -> None:
     pytest.importorskip("langchain_faiss.vectorstores")
-    from store_cases.in_faiss_and_qdrant import FaissVectorstoreCase  # noqa: PLC0415
+    from store_cases.in_faiss_and_qdrant import FaissWithoutFiltersCase  # noqa: PLC0415
 
-    case = FaissVectorstoreCase(tmp_path)
+    case = FaissWithoutFiltersCase(tmp_path)
     ids = case.add([Piece(piece.text) for piece in PIECES])
     case.delete(ids[5:6])
     case.vectorstore.save_local(tmp_path / "saved")

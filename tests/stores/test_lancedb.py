@@ -21,7 +21,7 @@ from store_cases import Piece, cut, missing, numbered
 from store_cases.in_langchain import read
 from store_cases.in_llamaindex import VECTOR, filtered, listing_of, node_of
 from store_cases.in_milvus_and_lancedb import (
-    LanceDBVectorstoreCase,
+    LanceDBWithoutFiltersCase,
     LangChainLanceDBCase,
     LlamaIndexLanceDBCase,
     open_lancedb,
@@ -200,13 +200,13 @@ def test_filter_that_lancedb_cannot_apply(case: LangChainLanceDBCase) -> None:
 
 def test_a_search_that_ignores_filters_and_writes_over_source(tmp_path: Path) -> None:
     pytest.importorskip("langchain_lancedb")
-    case = LanceDBVectorstoreCase(tmp_path)
+    case = LanceDBWithoutFiltersCase(tmp_path)
     assert case.reader().listed(Piece("?")) == 0
     case.vectorstore.add_texts(["tea ", "talk ", "tea "], [{"file": "minutes", "source": "minutes"}] * 3)
     assert {found.metadata["source"] for found in case.vectorstore.similarity_search("?")} == {str(tmp_path)}
     assert case.reader().read(Piece("?")).text.split() == ["tea", "talk", "tea"]
     with pytest.raises(ConfigurationError, match="such as 'file', and pass it as source_key="):
-        read(StoredDocuments(case.vectorstore), str(tmp_path))
+        StoredDocuments(case.vectorstore)
     for fetch in (None, lambda *_: []):
         with pytest.raises(ConfigurationError, match="search of LanceDB ignores filters"):
             StoredDocuments(case.vectorstore, source_key="file", filter={"tenant": "north"}, fetch=fetch)

@@ -65,6 +65,7 @@ class _JudgeAlone(TyperCommand):
 _MODELS = ("model", "long_context_model", "base_url", "priced_as")
 _PASSAGES = ("k", "embeddings")
 _MORE = ("paper", *o.READING)
+_SERVER = ("name", "about", "http", "host", "port")
 
 
 def _command(*names: str, cls: type[TyperCommand] = TyperCommand) -> Callable[[Callable[[o.Options], int]], Any]:
@@ -119,7 +120,7 @@ def check(options: o.Options) -> int:
     return _perform("asking:check", options)
 
 
-@_command("files", *_MODELS[:3], *_PASSAGES, "store", *_MORE, "name", "about", "http", "host", "port")
+@_command("files", "model", "long_context_model", "base_url", *_PASSAGES, "store", *_MORE, *_SERVER)
 def mcp(options: o.Options) -> int:
     """Serve your own files to clients of the Model Context Protocol, such as Claude Code, Cursor or VS Code.
 

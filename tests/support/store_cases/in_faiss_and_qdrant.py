@@ -44,7 +44,7 @@ class FaissCase(LangChainCase):
         return len([store.docstore.search(id_) for id_ in store.index_to_docstore_id.values()])
 
 
-class FaissVectorstoreCase(LangChainCase):
+class FaissWithoutFiltersCase(LangChainCase):
     """`Faiss` of `langchain_faiss`, in memory, which ignores filters."""
 
     name = "langchain-faiss-vectorstore"
@@ -136,4 +136,4 @@ class IndexQdrantCase(LlamaIndexCase):
         self._client.close()
 
 
-CASES: tuple[type[Case], ...] = (FaissCase, FaissVectorstoreCase, QdrantCase, IndexQdrantCase)
+CASES: tuple[type[Case], ...] = (FaissCase, FaissWithoutFiltersCase, QdrantCase, IndexQdrantCase)

@@ -146,7 +146,7 @@ class LangChainLanceDBCase(LangChainCase):
         return len(self.vectorstore.get_table().search().select(["text", "metadata"]).limit(None).to_list())
 
 
-class LanceDBVectorstoreCase(LangChainCase):
+class LanceDBWithoutFiltersCase(LangChainCase):
     """`LanceDB` of `langchain_lancedb`, which ignores filters and writes over `source`."""
 
     name = "langchain-lancedb-vectorstore"
@@ -195,7 +195,7 @@ class LlamaIndexLanceDBCase(LlamaIndexCase):
 CASES: tuple[type[Case], ...] = (
     LangChainMilvusCase,
     LangChainLanceDBCase,
-    LanceDBVectorstoreCase,
+    LanceDBWithoutFiltersCase,
     LlamaIndexMilvusCase,
     LlamaIndexLanceDBCase,
 )

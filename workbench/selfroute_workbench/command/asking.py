@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from langchain_core.documents import Document
 from rich.console import Console
@@ -74,18 +74,19 @@ def check(options: Options) -> bool:
 
 
 def open_files(
-    options: Options, *, questions: Sequence[str] = (), short_names: bool = False
+    options: Options, *, questions: Sequence[str] = (), short_names: bool = False, told: TextIO | None = None
 ) -> tuple[Session, Library, models.Models]:
     """Index the user's own files where that is not done yet, say which model answers, and open a session over them.
 
-    With `short_names` files are named by their paths below the folders that the user gave.
+    With `short_names` files are named by their paths below the folders that the user gave. `told` is the stream that
+    the model is named on; by default the standard output, or with `--json` the standard error.
     """
     check_questions(questions)
     answering = models.load_models(options) or models.Models.extractive()  # before files are read, which may take long
     texts = read_files(options.files)
     texts = named_shortly(texts, options.files) if short_names else texts
     library = open_library(texts, embeddings=options.embeddings, store=options.store)
-    answers.show_reader(open_console(sys.stderr if options.as_json else sys.stdout), answering)
+    answers.show_reader(open_console(told or (sys.stderr if options.as_json else sys.stdout)), answering)
     return Session(library, answering, options, options.chain), library, answering
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import glob
 import hmac
 import json
 import os
@@ -11,10 +12,9 @@ import secrets
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 from urllib.parse import quote
 
 from langchain_core.tools import BaseTool
@@ -30,7 +30,6 @@ from selfroute.agents.tools import TOOLS
 from selfroute.error_text import one_line
 from selfroute.errors import ConfigurationError
 from selfroute.hangup import cancelled_once
-from selfroute.usage.ledger_text import STEP_NAMES
 from selfroute_workbench.command.answers import NOT_THERE
 from selfroute_workbench.command.asking import open_files
 from selfroute_workbench.command.options import Options
@@ -53,11 +52,19 @@ _NAMED = 20  # documents that the instructions name
 _NAMED_BY_TOOLS = 5
 _LONGEST = 80  # characters of a name or a heading
 _SIGN = 1.0  # seconds between signs of life; clients give up after a minute, or sooner
+_READ = {"rag": "passages", "sections": "sections", "long_context": "documents"}
+
+
+def _described(tool: str, argument: str, **limits: Any) -> Any:
+    """Return the field of a tool's argument, described as to all agents."""
+    return Field(description=TOOLS[tool].arguments[argument][2], **limits)
+
+
 _Question = Annotated[str, Field(description="The question, understandable by itself")]
-_Query = Annotated[str, Field(description="What to look for")]
-_Document = Annotated[str, Field(description="The document's name, as a search gives it")]
-_Words = Annotated[str, Field(description="Words to look for, or a question")]
-_Start = Annotated[int, Field(description="The offset of the first character", ge=0)]
+_Query = Annotated[str, _described("search", "query")]
+_Document = Annotated[str, _described("find", "document")]
+_Words = Annotated[str, _described("find", "words")]
+_Start = Annotated[int, _described("open", "start", ge=0)]
 _Message = Annotated[str, Field(description="Why nothing was looked for, or found; without it there is the rest")]
 _Page = Annotated[int | str | None, Field(description="The number or the label of the page, if there are pages")]
 Asgi = Callable[..., Awaitable[None]]
@@ -111,11 +118,10 @@ def serve(options: Options) -> None:
 
 def open_server(options: Options) -> MCPServer[Any]:
     """Return the server of the user's own files: the tools `ask`, `search`, `find`, `open`, and each as a resource."""
-    session, library, _ = open_files(replace(options, as_json=True), short_names=True)
+    session, library, _ = open_files(options, short_names=True, told=sys.stderr)
     session.chain.warm_up()
     texts = list(library.texts.values())
-    first = os.path.abspath(options.files[0])  # noqa: PTH100 - a link keeps its own name
-    name = shortened(options.name or Path(first).name, _LONGEST)
+    name = shortened(options.name or _name_of(options.files[0]), _LONGEST)
     about = options.about and shortened(options.about, 500).rstrip(".")
     of = f"The documents of {_quoted(name)}"
     subject = f"{of}: {about or _names(texts, _NAMED_BY_TOOLS)}."
@@ -129,10 +135,24 @@ def open_server(options: Options) -> MCPServer[Any]:
     return server
 
 
+def _name_of(first: Path) -> str:
+    """Return the name of a file or a folder; for wildcards, that of the folder before them."""
+    path = Path(os.path.abspath(first))  # noqa: PTH100 - a link keeps its own name
+    while glob.has_magic(str(path)) and not path.exists():
+        path = path.parent
+    return path.name
+
+
 def _names(texts: Sequence[Text], most: int) -> str:
     """Return the names and the headings of so many documents, and how many more there are."""
-    named = [f"{_quoted(text.source)}{(title := _heading(text)) and f' ({_quoted(title)})'}" for text in texts[:most]]
+    named = [_named(text) for text in texts[:most]]
     return ", ".join(named) + (f" and {len(texts) - most:,} more" if len(texts) > most else "")
+
+
+def _named(text: Text) -> str:
+    """Return the name of a document, with its heading if it has one."""
+    heading = _heading(text)
+    return f"{_quoted(text.source)} ({_quoted(heading)})" if heading else _quoted(text.source)
 
 
 def _heading(text: Text) -> str:
@@ -166,16 +186,13 @@ def _add_tools(server: MCPServer[Any], session: Session, subject: str) -> None:
         return _brief(output)
 
     async def search(query: _Query) -> _Searched:
-        told: _Searched = await _use(tools["search"], query=query)
-        return told
+        return cast("_Searched", await _use(tools["search"], query=query))
 
     async def find(document: _Document, words: _Words) -> _Found:
-        told: _Found = await _use(tools["find"], document=document, words=words)
-        return told
+        return cast("_Found", await _use(tools["find"], document=document, words=words))
 
     async def open(document: _Document, start: _Start = 0) -> _Opened:  # noqa: A001 - the tool's name
-        told: _Opened = await _use(tools["open"], document=document, start=start)
-        return told
+        return cast("_Opened", await _use(tools["open"], document=document, start=start))
 
     add(ask, _ASK, again=False)
     for tool in (search, find, open):
@@ -189,7 +206,7 @@ async def _signs_of_life(context: Context) -> AsyncGenerator[Callable[[str], Awa
 
     async def tell(route: str = "") -> None:
         if route:
-            steps.append(f"answering from {STEP_NAMES[route]}")
+            steps.append(f"answering from {_READ[route]}")
         await context.report_progress(next(told), None, steps[-1])
 
     async def tell_again() -> None:

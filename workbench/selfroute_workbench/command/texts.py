@@ -25,7 +25,7 @@ class Text:
     Attributes:
         source: Its name: as the user wrote it, or a short one.
         text: The text.
-        path: What it is on this machine, whatever it is called; its name if empty.
+        path: Its path on this machine; its name if empty.
         pages: Where each page begins; empty if the file has no pages.
     """
 

@@ -1,4 +1,4 @@
-"""`evaluate`: asks the user's own chain or query engine as it is, and beside it what else could be run."""
+"""`evaluate`: asks the user's own chain or query engine as it is, and compares it with other ways to answer."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def evaluate(  # noqa: PLR0913 - what there is to choose
     max_cost: Decimal | float | None = None,
     on_progress: Callable[[int], object] = lambda _: None,
 ) -> Evaluation:
-    """Ask a pipeline questions with known answers, as it is, and compare it with what else could be run.
+    """Ask a pipeline questions with known answers, as it is, and compare it with other ways to answer.
 
     `yours` is what was passed, exactly as it runs. Beside it: `rag`, its draft alone, in plain text, with a decline as
     the final answer; `rag_20`, the same with 20 passages, where the retriever can find so many; `paper`, the paper's
