@@ -148,7 +148,8 @@ class SelfRouteMiddleware(AgentMiddleware[SelfRouteState, Any, Any]):
     @override
     def before_agent(self, state: SelfRouteState, runtime: Any) -> dict[str, Any]:
         """Clear the report of the turn before."""
-        return {"selfroute": None}
+        turn = turn_in(state, self.name)
+        return {"selfroute": None, **(self._reading.updates(None) if turn and turn["step"] == OVER else {})}
 
     @override
     @hook_config(can_jump_to=["end"])

@@ -12,7 +12,7 @@ from typing import Any
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from langchain_selfroute.stored.originals import Originals
-from langchain_selfroute.stored.searches import Search, is_empty, searches_of
+from langchain_selfroute.stored.searches import Search, arguments_in, is_empty, searches_of
 from langchain_selfroute.stored.stores import Store
 from selfroute.documents.access import frozen, is_same
 from selfroute.documents.view import Limits, View
@@ -54,12 +54,12 @@ def view_of(retriever: Runnable[Any, Any] | None, config: RunnableConfig, store:
     """
     searches = () if retriever is None else searches_of(retriever, config) or ()
     filters = [search.filter(store.filter_key) for search in searches]
+    given = {name for search in searches for name, value in search.arguments.items() if value is not None}
     for search, condition in zip(searches[1:], filters[1:], strict=True):
         if search.originals != searches[0].originals or not is_same(condition, filters[0]):
             searches = ()  # what one of them finds, another one may hide
             break
-    given = {name for search in searches for name, value in search.arguments.items() if value is not None}
-    hiding = given - _HARMLESS - store.harmless - {store.filter_key}
+    hiding = given.union(arguments_in(retriever)) - _HARMLESS - store.harmless - {store.filter_key}
     if hiding and declared is None:
         msg = f"the retriever's search_kwargs have {', '.join(sorted(hiding))}, which may hide chunks: {ADVICE}"
         raise ConfigurationError(msg)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, TypeGuard
@@ -14,6 +14,7 @@ from langchain_core.runnables import (
     RunnableBinding,
     RunnableBranch,
     RunnableConfig,
+    RunnableParallel,
     RunnableSequence,
     RunnableWithFallbacks,
 )
@@ -92,6 +93,32 @@ def searches_of(retriever: Any, config: _Config, given: _Arguments | None = None
         return (Search(retriever.vectorstore, {**retriever.search_kwargs, **given}),)
     kind = _KINDS.get(name_of(type(retriever)))
     return kind.searches(retriever, config, given) if kind else None
+
+
+def arguments_in(retriever: Any) -> Iterator[str]:
+    """Yield the names of the search arguments that are seen anywhere in a retriever, also where others are not."""
+    inside: Iterable[Any] = ()
+    if isinstance(retriever, RunnableBindingBase):
+        within = retriever.bound
+        while isinstance(within, RunnableBindingBase):
+            within = within.bound
+        if isinstance(within, BaseRetriever | RunnableBranch):
+            yield from (name for name, value in retriever.kwargs.items() if value is not None)
+        inside = [retriever.bound]
+    elif isinstance(retriever, BaseRetriever):
+        search_kwargs = getattr(retriever, "search_kwargs", None) or {}
+        yield from (name for name, value in search_kwargs.items() if value is not None)
+        inside = chain.from_iterable(one if isinstance(one, list) else [one] for one in vars(retriever).values())
+    elif isinstance(retriever, RunnableSequence):
+        inside = retriever.steps
+    elif isinstance(retriever, RunnableBranch):
+        inside = [retriever.default, *(one for _, one in retriever.branches)]
+    elif isinstance(retriever, RunnableWithFallbacks):
+        inside = retriever.runnables
+    elif isinstance(retriever, RunnableParallel):
+        inside = retriever.steps__.values()
+    for one in inside:
+        yield from arguments_in(one)
 
 
 def fixed(retriever: Any, config: _Config) -> Any:

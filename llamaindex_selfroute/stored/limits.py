@@ -32,6 +32,7 @@ from llamaindex_selfroute.stored.stores import Store
 from selfroute.documents.access import is_one_of, name_of, visible
 from selfroute.documents.stored import BaseStoredDocuments, DroppedPassages
 from selfroute.documents.view import Limits
+from selfroute.errors import ConfigurationError
 
 _HARMLESS = frozenset({"mmr_threshold", "mmr_prefetch_factor", "mmr_prefetch_k"})
 _INDICES = "llama_index.core.indices."
@@ -95,7 +96,17 @@ def limits_in(
         retriever: The retriever, which nobody changes; None if it is not known.
         declared: The filters that the user declared; None if none were.
         certain: Whether nothing that we do not know selects the nodes that the retriever finds.
+
+    Raises:
+        ConfigurationError: The retriever has arguments for its store that may hide nodes, and no filter was declared.
     """
+    if declared is None and retriever is not None and (hiding := _options_of(retriever) - _HARMLESS):
+        msg = (
+            f"the retriever's vector_store_kwargs have {', '.join(sorted(hiding))}, which may hide nodes: pass "
+            "StoredDocuments(filters=...), which every node must match, or MetadataFilters(filters=[]) if nothing is "
+            "hidden"
+        )
+        raise ConfigurationError(msg)
     known = None if retriever is None or not certain else _limits_of(retriever)
     limits = (OPEN if known is None else known).narrowed_by(declared)
     here = retriever is not None and (
@@ -109,6 +120,12 @@ def limits_in(
         cached=store.lists_ids,
         compared=declared is None if known is None else not here,
     )
+
+
+def _options_of(retriever: BaseRetriever) -> set[str]:
+    """Return the names of the arguments for the vector store that a retriever's searches have."""
+    searches = filter(None, map(search_of, leaves_of(retriever)))
+    return {name for search in searches for name in search.options}
 
 
 def _limits_of(retriever: BaseRetriever) -> NodeLimits | None:
