@@ -189,12 +189,11 @@ def ran(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 
 
 REAL_WEIGHTS = DOCS / "files.md"  # which needs torch
+LONG_RUN = [pytest.mark.matrix, pytest.mark.timeout(900)]  # two minutes on two processors with nothing else to do
 
 
 def pages(*paths: Path) -> Any:
-    rows = [
-        pytest.param(page, marks=pytest.mark.matrix if page == REAL_WEIGHTS else (), id=named(page)) for page in paths
-    ]
+    rows = [pytest.param(page, marks=LONG_RUN if page == REAL_WEIGHTS else (), id=named(page)) for page in paths]
     return pytest.mark.parametrize("ran", rows, indirect=True)
 
 

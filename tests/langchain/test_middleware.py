@@ -680,6 +680,20 @@ async def test_two_middlewares_and_two_questions_in_a_turn(store: Any) -> None:
         assert state["selfroute"]["sources"] == ["crane.md"]
 
 
+async def test_two_middlewares_end_no_later_turn(store: Any) -> None:
+    first = SelfRouteMiddleware.from_vectorstore(store, name="first", otherwise="agent")
+    second = SelfRouteMiddleware.from_vectorstore(store, name="second")
+    none, answer = called("not_in_the_documents"), called("Lift", lifts="nets")
+    model = Scripted(replies={"draft": none, "whole": none}, prompts=[])
+    middleware, thread = [first, second], {"configurable": {"thread_id": "1"}}
+    agent: Any = create_agent(
+        model, [clock], middleware=middleware, response_format=ToolStrategy(Lift), checkpointer=InMemorySaver()
+    )
+    assert (await answered(agent, False, **thread)).get("structured_response") is None
+    model.replies |= {"draft": CALLS, "draft, told": answer}
+    assert (await answered(agent, False, **thread))["structured_response"] == NETS
+
+
 async def test_middleware_takes_bounds_beside_an_answer_by_a_tool(store: Any) -> None:
     replies = {"draft": called("Lift", lifts="nets")}
     for answerability in (None, "graded"):

@@ -75,6 +75,10 @@ def _configurable(home: InLangChain) -> Any:
     return home.search().configurable_fields(search_kwargs=ConfigurableField(id="search"))
 
 
+def _as_found(passages: Any) -> Any:
+    return passages
+
+
 def _bound(home: InLangChain, condition: Holds = ITS_OWN) -> Any:
     return home.search().bind(filter=home.filter(condition))
 
@@ -305,7 +309,13 @@ async def test_search_arguments_may_hide_something(search: Any, mode: str) -> No
     search = {"ids": home.ids[:1]} if "ids" in search else search
     home.pipeline(home.search(fetch_k=3, lambda_mult=0.5, score_threshold=0.1, where_document=None))  # hide nothing
     inner, plain = home.search(**search), home.search()
-    wrapped = (ensemble(inner), queries(inner), queries(ensemble(plain, inner)))
+    mine = home.search(ITS_OWN, **search)
+    wrapped = (
+        *(ensemble(inner), queries(inner), queries(ensemble(plain, inner)), ensemble(mine, inner)),
+        *(inner.with_fallbacks([inner]), plain.with_fallbacks([plain.bind(**search).with_retry()])),
+        *(inner | RunnableLambda(_as_found), RunnableParallel(found=inner).pick("found")),
+        RunnableLambda(_rewritten) | RunnableBranch((bool, plain.bind(**search)), mine),
+    )
     for retriever in (inner, plain.bind(**search), *wrapped):
         with pytest.raises(ConfigurationError, match=rf"search_kwargs have {next(iter(search))}.*filter="):
             home.pipeline(retriever)

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 from llama_index.core import KeywordTableIndex, StorageContext, SummaryIndex, VectorStoreIndex
 from llama_index.core.indices.vector_store import VectorIndexRetriever
+from llama_index.core.llms import MockLLM
 from llama_index.core.postprocessor import SimilarityPostprocessor
 from llama_index.core.query_engine import RouterQueryEngine
+from llama_index.core.retrievers import QueryFusionRetriever
 from llama_index.core.schema import BaseNode, Document, NodeWithScore, QueryBundle
 from llama_index.core.tools import QueryEngineTool
 from llama_index.core.vector_stores import FilterCondition, FilterOperator, MetadataFilters, SimpleVectorStore
@@ -288,7 +290,9 @@ async def test_a_retriever_of_some_documents_leads_to_these_alone(kind: str) -> 
 async def test_arguments_for_the_store_may_hide_anything(hiding: Any, mode: str) -> None:
     home = _shared("chroma")
     retriever = home.search(vector_store_kwargs=hiding)
-    await refuses(home.pipeline(retriever), mode)
+    for one in (retriever, QueryFusionRetriever([retriever, home.search()], num_queries=1, llm=MockLLM())):
+        with pytest.raises(ConfigurationError, match=f"vector_store_kwargs have {next(iter(hiding))}.*filters="):
+            await home.pipeline(one).ask(mode)
     await reads(home.pipeline(retriever, home.documents(ITS_OWN)), mode)
 
 
