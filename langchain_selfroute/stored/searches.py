@@ -95,30 +95,43 @@ def searches_of(retriever: Any, config: _Config, given: _Arguments | None = None
     return kind.searches(retriever, config, given) if kind else None
 
 
-def arguments_in(retriever: Any) -> Iterator[str]:
-    """Yield the names of the search arguments that are seen anywhere in a retriever, also where others are not."""
-    inside: Iterable[Any] = ()
+def arguments_in(retriever: Any, around: tuple[Any, ...] = ()) -> Iterator[str]:
+    """Yield the names of the search arguments that are seen anywhere in a retriever, also where others are not.
+
+    Args:
+        retriever: The retriever.
+        around: What it is in, so that one that holds itself is looked at once.
+    """
+    given: Mapping[str, Any] = {}
+    if isinstance(retriever, RunnableBindingBase) and isinstance(_innermost(retriever), BaseRetriever | RunnableBranch):
+        given = retriever.kwargs
+    elif isinstance(retriever, VectorStoreRetriever) or name_of(type(retriever)) in _KINDS:
+        given = getattr(retriever, "search_kwargs", {})
+    yield from (name for name, value in given.items() if value is not None)
+    for one in _held_by(retriever):
+        if not any(one is other for other in around):
+            yield from arguments_in(one, (*around, retriever))
+
+
+def _innermost(bound: Any) -> Any:
+    while isinstance(bound, RunnableBindingBase):
+        bound = bound.bound
+    return bound
+
+
+def _held_by(retriever: Any) -> Iterable[Any]:
+    """Return what may search for a retriever: the parts of LangChain's runnables, and what retrievers hold."""
     if isinstance(retriever, RunnableBindingBase):
-        within = retriever.bound
-        while isinstance(within, RunnableBindingBase):
-            within = within.bound
-        if isinstance(within, BaseRetriever | RunnableBranch):
-            yield from (name for name, value in retriever.kwargs.items() if value is not None)
-        inside = [retriever.bound]
-    elif isinstance(retriever, BaseRetriever):
-        search_kwargs = getattr(retriever, "search_kwargs", None) or {}
-        yield from (name for name, value in search_kwargs.items() if value is not None)
-        inside = chain.from_iterable(one if isinstance(one, list) else [one] for one in vars(retriever).values())
-    elif isinstance(retriever, RunnableSequence):
-        inside = retriever.steps
-    elif isinstance(retriever, RunnableBranch):
-        inside = [retriever.default, *(one for _, one in retriever.branches)]
-    elif isinstance(retriever, RunnableWithFallbacks):
-        inside = retriever.runnables
-    elif isinstance(retriever, RunnableParallel):
-        inside = retriever.steps__.values()
-    for one in inside:
-        yield from arguments_in(one)
+        return [retriever.bound]
+    if isinstance(retriever, BaseRetriever):
+        return chain.from_iterable(one if isinstance(one, list) else [one] for one in vars(retriever).values())
+    if isinstance(retriever, RunnableSequence):
+        return retriever.steps
+    if isinstance(retriever, RunnableBranch):
+        return [retriever.default, *(one for _, one in retriever.branches)]
+    if isinstance(retriever, RunnableWithFallbacks):
+        return retriever.runnables
+    return retriever.steps__.values() if isinstance(retriever, RunnableParallel) else ()
 
 
 def fixed(retriever: Any, config: _Config) -> Any:
