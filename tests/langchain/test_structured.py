@@ -230,6 +230,10 @@ async def test_a_model_that_is_chosen_in_the_call_is_asked_too(server: LoopbackS
         api_key=KEY,
         max_retries=0,
     )
+    try:
+        hasattr(llm, "anything")
+    except TypeError:
+        pytest.skip("in that version of langchain such a model can be asked for no attribute")
     config: Any = {"configurable": {"my_model": "gpt-4o", "my_model_provider": "openai", "my_seed": 7}}
     server.answer = fills_in
     check(server, await ask(chain_over(llm), QUESTION, mode, config), seed=7)
