@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing
 from functools import partial
@@ -175,18 +176,22 @@ async def astream(
 
     outer: Any = chain._atransform_stream_with_config(once(), transform, config, **options)  # noqa: SLF001
     try:
+        guarded = True  # until the first chunk a model may not have begun to reply
         while True:
             try:
-                chunk = await cancelled_once(anext(outer))
+                chunk = await (cancelled_once(anext(outer)) if guarded else anext(outer))
             except StopAsyncIteration:
                 break
             yield whole_chunk(chunk)
+            guarded = _CANCELLED_AGAIN
     finally:
         for chunks in inner:
             await chunks.aclose()
         await outer.aclose()
 
 
+# Before Python 3.12, one cancellation in the middle of a reply may not reach the client, and the further ones do.
+_CANCELLED_AGAIN = sys.version_info >= (3, 12)
 _TRANSFORM = inspect.signature(lambda given, run_manager, **kwargs: None)  # noqa: ARG005
 
 
