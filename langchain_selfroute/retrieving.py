@@ -22,9 +22,9 @@ from typing_extensions import Self, override
 from langchain_selfroute import convert
 from langchain_selfroute.convert import acall, call, inputs_of, inputs_of_reading, outputs_of_reading, unnamed
 from langchain_selfroute.prompts import filling
+from langchain_selfroute.stored.fixing import fixed
 from langchain_selfroute.stored.kinds import filter_test
 from langchain_selfroute.stored.reading import FoundHeard, StoredDocuments
-from langchain_selfroute.stored.searches import fixed
 from selfroute.calls.host import Host, Parts, Place
 from selfroute.documents.access import StoredChunk, visible
 from selfroute.documents.chunks import headings_of, without_keys

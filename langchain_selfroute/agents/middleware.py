@@ -16,17 +16,10 @@ from langchain_core.vectorstores import VectorStore
 from langgraph.types import Command
 from typing_extensions import Self, override
 
-from langchain_selfroute.agents.questions import (
-    OVER,
-    AgentQuestion,
-    Reading,
-    RoutedResponse,
-    SelfRouteState,
-    Step,
-    is_routed,
-    turn_in,
-)
+from langchain_selfroute.agents.model import Step
+from langchain_selfroute.agents.questions import AgentQuestion
 from langchain_selfroute.agents.small_talk import is_question
+from langchain_selfroute.agents.state import OVER, Reading, RoutedResponse, SelfRouteState, is_routed, turn_in
 from langchain_selfroute.chain import SelfRouteChain
 from langchain_selfroute.convert import Source
 from selfroute.arguments import Expected, check_takes

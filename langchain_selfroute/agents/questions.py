@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import Context
-from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple, cast
+from typing import Any, cast
 
 from langchain.agents.middleware import AgentState, ModelRequest, ModelResponse
-from langchain.agents.middleware.types import ExtendedModelResponse, PrivateStateAttr
+from langchain.agents.middleware.types import ExtendedModelResponse
 from langchain.agents.structured_output import StructuredOutputError
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage
-from langchain_core.prompt_values import PromptValue
-from langchain_core.runnables import Runnable, RunnableConfig
-from langchain_core.runnables.base import RunnableBinding
 from langchain_core.runnables.config import ensure_config, set_config_context
 from langgraph.constants import TAG_NOSTREAM
 from langgraph.types import Command
-from pydantic import BaseModel, Field
-from typing_extensions import NotRequired, TypedDict, override
 
+from langchain_selfroute.agents.model import AgentModel, Step, mentioning_tools
 from langchain_selfroute.agents.response_format import DECLINING, ResponseFormat
+from langchain_selfroute.agents.state import AGENT, IS_ROUTED, OVER, SPENT, Reading, RoutedResponse, Turn, turn_in
 from langchain_selfroute.chain import SelfRouteChain
 from langchain_selfroute.retrieving import source_key_of
 from langchain_selfroute.schema import brief_of
@@ -30,102 +26,6 @@ from selfroute.usage.rows import added
 
 _CALLS_TOOLS = "The model calls a tool."
 """Stands in the chain for a reply that calls tools; it is judged as an answer, so that the chain ends there."""
-OVER, _AGENT = "over", "agent"
-_SPENT, _IS_ROUTED = "selfroute_spent", "selfroute_is_routed"  # in the state of one request
-_INSTRUCTION = "\n\nAnswer the question from "
-_WITH_TOOLS = f"\n\nIf one of your tools does what the question asks for, call it. Otherwise:{_INSTRUCTION}"
-
-
-class SelfRouteReport(TypedDict):
-    """What is said of the latest routed answer in the agent's state; the keys are those of `SelfRouteOutput`."""
-
-    route: str
-    answerable: bool
-    decision: Mapping[str, Any]
-    usage: Mapping[str, Any]
-    sources: Sequence[str]
-    citations: NotRequired[Sequence[Mapping[str, Any]]]
-
-
-class Turn(TypedDict):
-    """What is kept of a question while its tools are called.
-
-    Attributes:
-        question: Which message it is.
-        step: The step that called; "agent" if the question was handed back, "over" if the turn ends.
-        usage: The usage so far.
-    """
-
-    question: Sequence[Any]
-    step: str
-    usage: Mapping[str, Any]
-
-
-def _merged(turns: Mapping[str, Turn | None], others: Mapping[str, Turn | None]) -> Mapping[str, Turn | None]:
-    return {**turns, **others}
-
-
-class SelfRouteState(AgentState[Any]):
-    """The state of an agent with this middleware; the turns are those of each middleware, by its name."""
-
-    selfroute: NotRequired[SelfRouteReport | None]
-    selfroute_turns: NotRequired[Annotated[Mapping[str, Turn | None], PrivateStateAttr, _merged]]
-
-
-class _Through(RunnableBinding[Any, Any]):  # type: ignore[no-redef]
-    """An agent's model, which is asked through the agent; its name, window and price are the model's own.
-
-    It is one object for all steps, since they are priced as one model. The name of a call's run says its step.
-    """
-
-    ask: Any = Field(default=None, exclude=True)
-    aask: Any = Field(default=None, exclude=True)
-    report: type[BaseModel] | None = Field(default=None, exclude=True)
-
-    def with_structured_output(self, schema: type[BaseModel], **_: Any) -> Runnable[Any, Any]:
-        """Return this model, to be asked for a report, with which it replies as text."""
-        return self.model_copy(update={"report": schema})
-
-    @override
-    def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
-        return self.ask(Step(str((config or {}).get("run_name")), input, self.report))
-
-    @override
-    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
-        return await self.aask(Step(str((config or {}).get("run_name")), input, self.report))
-
-
-class Step(NamedTuple):
-    """What the chain asks of the agent's model: the name of the step, its prompt, and the report or None for text."""
-
-    name: str
-    prompt: PromptValue
-    report: type[BaseModel] | None
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What a middleware reads, and how.
-
-    Attributes:
-        chain: The chain, without a model.
-        name: The name of the middleware.
-        hands_back: Whether the agent answers where the documents hold nothing.
-        has_own_prompts: Whether the chain has prompts of the user's own.
-    """
-
-    chain: SelfRouteChain
-    name: str
-    hands_back: bool
-    has_own_prompts: bool
-
-    def updates(self, turn: Turn | None) -> dict[str, Any]:
-        """Return what is kept of a question in the agent's state."""
-        return {"selfroute_turns": {self.name: turn}}
-
-
-class RoutedResponse(ModelResponse[Any]):
-    """A response of which the state has the report."""
 
 
 class AgentQuestion:
@@ -148,14 +48,14 @@ class AgentQuestion:
         self._key = [self._asked.id or at, question]
         turn = turn_in(request.state, reading.name)
         self._turn = turn if turn and self._since and list(turn["question"]) == self._key else None
-        self.is_handed_back = bool(self._turn and self._turn["step"] == _AGENT)
+        self.is_handed_back = bool(self._turn and self._turn["step"] == AGENT)
         # The draft is not paid for again where the reply to the documents called a tool.
         is_read = self._turn and self._turn["step"] == "long_context"
         self._start = "long_context" if is_read else reading.chain.start
 
     def chain_with(self, **ask: Any) -> SelfRouteChain:
         """Return the chain with the agent's model."""
-        model = _Through(bound=self._request.model, **ask)
+        model = AgentModel(bound=self._request.model, **ask)
         update: dict[str, Any] = {"llm": model, "long_context_llm": None, "start": self._start}
         if self._format and self._format.by_provider:
             update["answerability"] = "structured"
@@ -189,7 +89,7 @@ class AgentQuestion:
         """
         *others, last = cast("list[AnyMessage]", step.prompt.to_messages())
         if self._request.tools and not self._reading.has_own_prompts:
-            last = last.model_copy(update={"content": _mentioning_tools(last.content)})
+            last = last.model_copy(update={"content": mentioning_tools(last.content)})
         content = self._asked.content if isinstance(self._asked.content, list) else []
         files = [block for block in content if isinstance(block, dict) and block.get("type") != "text"]
         if files:
@@ -198,7 +98,7 @@ class AgentQuestion:
         if isinstance(last, HumanMessage):
             last = self._asked.model_copy(update={"content": last.content})  # with its name, its id and the like
         formatted = self._format.overrides(self._request, step.report) if self._format else {}
-        state = cast("AgentState[Any]", {**self._request.state, _IS_ROUTED: True})
+        state = cast("AgentState[Any]", {**self._request.state, IS_ROUTED: True})
         messages = [*self._before, *others, last, *self._since]
         return self._request.override(messages=messages, state=state, **formatted)
 
@@ -266,7 +166,7 @@ class AgentQuestion:
         """
         if self._error and self._calls_tools:
             raise self._error
-        spent: Any = self._turn["usage"] if self._turn else self._request.state.get(_SPENT)
+        spent: Any = self._turn["usage"] if self._turn else self._request.state.get(SPENT)
         usage = added(spent, result["usage"]) if spent else result["usage"]
         structured = self.response.structured_response if self.response else None
         if self.response and self._calls_tools and structured is None:
@@ -275,7 +175,7 @@ class AgentQuestion:
                 self.response, Command(update={"selfroute": None, **self._reading.updates(turn)})
             )
         if self._reading.hands_back and not result["answerable"]:
-            self._turn, self.is_handed_back = Turn(question=self._key, step=_AGENT, usage=usage), True
+            self._turn, self.is_handed_back = Turn(question=self._key, step=AGENT, usage=usage), True
             return None
         brief = brief_of(result, source_key_of(self._reading.chain.documents))
         report = {key: value for key, value in brief.items() if key != "answer"}
@@ -306,28 +206,8 @@ class AgentQuestion:
     def request_of_the_agent(self) -> ModelRequest[Any]:
         """Return the request of a question that is handed back, which tells the next middleware what was spent."""
         spent = self._turn["usage"] if self._turn else None
-        return self._request.override(state=cast("AgentState[Any]", {**self._request.state, _SPENT: spent}))
+        return self._request.override(state=cast("AgentState[Any]", {**self._request.state, SPENT: spent}))
 
     def handed_back(self, response: ModelResponse[Any]) -> ExtendedModelResponse[Any]:
         """Return the agent's own response; the rest of this turn is the agent's, too."""
         return ExtendedModelResponse(response, Command(update=self._reading.updates(self._turn)))
-
-
-def _mentioning_tools(content: Any) -> Any:
-    """Return the content of a default prompt in which the instruction mentions the agent's tools."""
-    if isinstance(content, list):
-        return [
-            {**one, "text": _mentioning_tools(one["text"])} if one.get("type") == "text" else one for one in content
-        ]
-    return _WITH_TOOLS.join(content.rsplit(_INSTRUCTION, 1))
-
-
-def turn_in(state: Any, name: str) -> Turn | None:
-    """Return what is kept of the question in progress for the middleware of a name."""
-    turns: Mapping[str, Turn | None] = (state or {}).get("selfroute_turns") or {}
-    return turns.get(name)
-
-
-def is_routed(request: ModelRequest[Any]) -> bool:
-    """Return whether a request is a step of another middleware of this kind, which asks through this one."""
-    return _IS_ROUTED in (request.state or {})

@@ -112,9 +112,9 @@ class ResponseFormat:
         return {**found, "answer": json.dumps(answer, ensure_ascii=False)}
 
     def declines(self, answer: Any) -> bool:
-        """Return whether an answer in the agent's schema says nothing but that there is none."""
+        """Return whether each text of an answer declines, as the chain judges the answer of a report."""
         verdicts = [declines(text, self._refusal) for text in _texts_in(answer) if text.strip()]
-        return all(verdicts) and any(verdict.signal == "sentinel" for verdict in verdicts)
+        return bool(verdicts) and all(verdicts)
 
     def _fits(self, value: Any) -> bool:
         schema = self._strategy.schema

@@ -12,7 +12,8 @@ from typing import Any
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from langchain_selfroute.stored.originals import Originals
-from langchain_selfroute.stored.searches import Search, arguments_in, is_empty, searches_of
+from langchain_selfroute.stored.searches import Search, is_empty, searches_of
+from langchain_selfroute.stored.seen import arguments_in
 from langchain_selfroute.stored.stores import Store
 from selfroute.documents.access import frozen, is_same
 from selfroute.documents.view import Limits, View

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, TypeGuard
@@ -14,11 +13,8 @@ from langchain_core.runnables import (
     RunnableBinding,
     RunnableBranch,
     RunnableConfig,
-    RunnableParallel,
     RunnableSequence,
-    RunnableWithFallbacks,
 )
-from langchain_core.runnables.base import RunnableBindingBase
 from langchain_core.runnables.configurable import DynamicRunnable
 from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 
@@ -26,10 +22,10 @@ from langchain_selfroute import known
 from langchain_selfroute.convert import config_within
 from langchain_selfroute.internals import is_retry
 from langchain_selfroute.stored.originals import Originals
-from selfroute.documents.access import frozen, is_one_of, name_of
+from selfroute.documents.access import is_one_of, name_of
 
 _SEARCHING = ("_get_relevant_documents", "_aget_relevant_documents", "invoke", "ainvoke")
-_Config = RunnableConfig | None
+Config = RunnableConfig | None
 _Arguments = Mapping[str, Any]
 
 
@@ -60,7 +56,7 @@ def is_empty(condition: Any) -> bool:
     return condition is None or (isinstance(condition, Mapping) and not condition)
 
 
-def searches_of(retriever: Any, config: _Config, given: _Arguments | None = None) -> tuple[Search, ...] | None:
+def searches_of(retriever: Any, config: Config, given: _Arguments | None = None) -> tuple[Search, ...] | None:
     """Find the searches that a retriever makes, which let through what it may return; some of them may hide more.
 
     Args:
@@ -89,100 +85,13 @@ def searches_of(retriever: Any, config: _Config, given: _Arguments | None = None
             )
         else:
             return None
-    if _is_plain(retriever):
+    if is_plain(retriever):
         return (Search(retriever.vectorstore, {**retriever.search_kwargs, **given}),)
-    kind = _KINDS.get(name_of(type(retriever)))
+    kind = KINDS.get(name_of(type(retriever)))
     return kind.searches(retriever, config, given) if kind else None
 
 
-def arguments_in(retriever: Any, around: tuple[Any, ...] = ()) -> Iterator[str]:
-    """Yield the names of the search arguments that are seen anywhere in a retriever, also where others are not.
-
-    Args:
-        retriever: The retriever.
-        around: What it is in, so that one that holds itself is looked at once.
-    """
-    given: Mapping[str, Any] = {}
-    if isinstance(retriever, RunnableBindingBase) and isinstance(_innermost(retriever), BaseRetriever | RunnableBranch):
-        given = retriever.kwargs
-    elif isinstance(retriever, VectorStoreRetriever) or name_of(type(retriever)) in _KINDS:
-        given = getattr(retriever, "search_kwargs", {})
-    yield from (name for name, value in given.items() if value is not None)
-    for one in _held_by(retriever):
-        if not any(one is other for other in around):
-            yield from arguments_in(one, (*around, retriever))
-
-
-def _innermost(bound: Any) -> Any:
-    while isinstance(bound, RunnableBindingBase):
-        bound = bound.bound
-    return bound
-
-
-def _held_by(retriever: Any) -> Iterable[Any]:
-    """Return what may search for a retriever: the parts of LangChain's runnables, and what retrievers hold."""
-    if isinstance(retriever, RunnableBindingBase):
-        return [retriever.bound]
-    if isinstance(retriever, BaseRetriever):
-        return chain.from_iterable(one if isinstance(one, list) else [one] for one in vars(retriever).values())
-    if isinstance(retriever, RunnableSequence):
-        return retriever.steps
-    if isinstance(retriever, RunnableBranch):
-        return [retriever.default, *(one for _, one in retriever.branches)]
-    if isinstance(retriever, RunnableWithFallbacks):
-        return retriever.runnables
-    return retriever.steps__.values() if isinstance(retriever, RunnableParallel) else ()
-
-
-def fixed(retriever: Any, config: _Config) -> Any:
-    """Return a copy of a retriever whose searches stay as they are now; itself if no search in it can be seen.
-
-    Args:
-        retriever: The retriever.
-        config: The config that it is called with; None if that is unknown.
-    """
-    if isinstance(retriever, BaseRetriever):
-        return _fixed_searches(retriever, config)
-    if isinstance(retriever, DynamicRunnable) and config is not None:
-        chosen, within = retriever.prepare(config)
-        found, renamed = fixed(chosen, within), within.get("configurable", {})
-        return retriever if found is chosen else found.with_config(configurable=renamed)
-    update: dict[str, Any] = {}
-    if isinstance(retriever, RunnableBindingBase):
-        bound = fixed(retriever.bound, config if config is None else config_within(retriever, config))
-        if bound is not retriever.bound:
-            update = {"bound": bound, "kwargs": _frozen_values(retriever.kwargs)}
-    elif isinstance(retriever, RunnableWithFallbacks):
-        first, *fallbacks = copies = [fixed(one, config) for one in retriever.runnables]
-        if not any(map(operator.is_, copies, retriever.runnables)):
-            update = {"runnable": first, "fallbacks": fallbacks}
-    elif isinstance(retriever, RunnableBranch):
-        branches = [(condition, fixed(one, config)) for condition, one in retriever.branches]
-        update = {"branches": branches, "default": fixed(retriever.default, config)}
-    elif isinstance(retriever, RunnableSequence):
-        first, *middle, last = copies = [fixed(step, config) for step in retriever.steps]
-        if not all(map(operator.is_, copies, retriever.steps)):
-            update = {"first": first, "middle": middle, "last": last}
-    return retriever.model_copy(update=update) if update else retriever
-
-
-def _fixed_searches(retriever: Any, config: _Config) -> Any:
-    kind = _KINDS.get(name_of(type(retriever)))
-    if kind and kind.inside:
-        held, within = getattr(retriever, kind.inside), kind.within(config)
-        asked = [fixed(one, within) for one in held] if isinstance(held, list) else fixed(held, within)
-        return retriever.model_copy(update={kind.inside: asked})
-    searches = getattr(retriever, "search_kwargs", None)
-    if searches is None or not (kind or _is_plain(retriever)):
-        return retriever
-    return retriever.model_copy(update={"search_kwargs": _frozen_values(searches)})
-
-
-def _frozen_values(arguments: _Arguments) -> dict[str, Any]:
-    return {name: frozen(value) for name, value in arguments.items()}
-
-
-def _is_plain(retriever: Any) -> TypeGuard[VectorStoreRetriever]:
+def is_plain(retriever: Any) -> TypeGuard[VectorStoreRetriever]:
     """Return whether a retriever has LangChain's own search; a subclass with another one may hide more."""
     kind, own = type(retriever), VectorStoreRetriever
     return kind is own or (
@@ -261,11 +170,11 @@ class _Kind:
     hands_on: bool = False
     compressor: str = ""
 
-    def within(self, config: _Config) -> _Config:
+    def within(self, config: Config) -> Config:
         """Return the config that reaches those that one asks."""
         return config if self.hands_on else None
 
-    def searches(self, retriever: Any, config: _Config, given: _Arguments) -> tuple[Search, ...] | None:
+    def searches(self, retriever: Any, config: Config, given: _Arguments) -> tuple[Search, ...] | None:
         """Return the searches of one; None if they are not known."""
         if given and not self.compressor:  # it ignores them
             return None
@@ -280,7 +189,7 @@ class _Kind:
         return searches
 
 
-_KINDS: Mapping[str, _Kind] = {
+KINDS: Mapping[str, _Kind] = {
     f"langchain_{name}": kind
     for name, kind in {
         "classic.retrievers.ensemble.EnsembleRetriever": _Kind(inside="retrievers", hands_on=True),

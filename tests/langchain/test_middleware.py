@@ -540,6 +540,12 @@ class Pair(BaseModel):
     deputy: str
 
 
+class Number(BaseModel):
+    """An answer without a text."""
+
+    tons: int
+
+
 class Parts(BaseModel):
     """Names of the agent's schema that the report has, too."""
 
@@ -549,7 +555,7 @@ class Parts(BaseModel):
 
 LIKE_OURS = {"title": "Like", "type": "object", "properties": {}, "required": ["answerable", "answer"]}
 OURS = {"answerable": True, "answer": {"of": "nets"}}
-HALF = {"chair": "Ms Okafor", "deputy": "unanswerable"}
+HALF = {"chair": "Ms Okafor", "deputy": "unknown"}
 NETS, NONE = Lift(lifts="nets"), {"lifts": "unanswerable"}
 PARTS = {"answer": "nets", "confidence": 3}
 
@@ -567,10 +573,14 @@ PARTS = {"answer": "nets", "confidence": 3}
         (ProviderStrategy(Parts.model_json_schema()), json.dumps(PARTS), "", PARTS),
         (ToolStrategy(Lift), called("not_in_the_documents"), called("Lift", lifts="nets"), NETS),
         (ToolStrategy(Lift), called("Lift", **NONE), called("Lift", **NONE), None),
-        (ToolStrategy(Lift), called("Lift", lifts="unknown"), "", Lift(lifts="unknown")),
+        (ToolStrategy(Lift), called("Lift", lifts=DRAFT), called("Lift", lifts="nets"), NETS),
+        (ProviderStrategy(Lift), reported({"lifts": DRAFT}), json.dumps({"lifts": "nets"}), NETS),
+        (ProviderStrategy(Lift), reported({"lifts": "Das steht nicht im Text."}), reported({"lifts": "nets"}), NETS),
+        (ToolStrategy(Number), called("Number", tons=3), "", Number(tons=3)),
+        (ProviderStrategy(Number), reported({"tons": 3}), "", Number(tons=3)),
         (ToolStrategy(Pair), called("Pair", **HALF), "", Pair(**HALF)),
         (Lift, called("not_in_the_documents"), called("not_in_the_documents"), None),
-        (ProviderStrategy(Lift), reported(NONE), reported({"lifts": "unknown"}), Lift(lifts="unknown")),
+        (ProviderStrategy(Lift), reported(NONE), reported({"lifts": "nets"}), NETS),
         (ProviderStrategy(LIKE_OURS), json.dumps(OURS), "", OURS),
     ],
 )
