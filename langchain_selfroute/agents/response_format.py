@@ -96,8 +96,8 @@ class ResponseFormat:
     def report_in(self, text: str) -> Mapping[str, Any] | None:
         """Return the report that a reply is, with its answer in JSON; None if the reply is something else.
 
-        A model may have filled in the agent's schema in place of the report. Then that is the answer, unless it says in
-        a field that there is none.
+        A model may have filled in the agent's schema in place of the report. Then that is the answer, unless its
+        texts decline.
         """
         found = json_in(text)
         if not isinstance(found, Mapping):

@@ -31,7 +31,7 @@ class StoredChunks(reader.Store[Document, Document]):
     Attributes:
         listed: Lists the chunks of one document.
         source_key: The key of the metadata that names a chunk's document.
-        docstore: Holds original documents, or their texts, by source; None if there are none.
+        docstore: Holds original documents, or their texts, by source; None to read chunks alone.
         order_key: The key of the metadata that numbers the chunks of a document; None for the usual ones.
     """
 

@@ -226,7 +226,7 @@ class Settings(BaseModel):
         """Check that the first step of a question may be taken.
 
         Raises:
-            ConfigurationError: It reads documents, of which none may be read, or sections, and there are none.
+            ConfigurationError: It reads documents where `max_documents` is 0, or sections where `sections` is None.
         """
         if start == "sections" and self.sections is None:
             msg = "start='sections' reads the sections of documents: set sections='auto' or sections=4_000, too"

@@ -241,7 +241,7 @@ def _brief(output: Output) -> _Answered:
 
 
 async def _use(tool: BaseTool, **given: Any) -> Any:
-    """Use a tool, and return its artifact; a message where there is none."""
+    """Use a tool, and return its artifact; a message where it found nothing."""
     message = await tool.ainvoke({"type": "tool_call", "id": "1", "name": tool.name, "args": given})
     nothing = message.artifact.keys() & {"missing", "refused", "failed"}
     return {"message": message.content} if nothing else message.artifact
