@@ -79,7 +79,7 @@ test-pythons: $(VENV)/.release ## Run the tests of both frameworks on each Pytho
 			$(addprefix --constraint ,$(CONSTRAINTS)) --editable . --group test-frameworks && \
 		echo "On $$name:" && \
 		$(VENV)/each/bin/python -m pytest $(PARALLEL) -m "not matrix" $(TESTS) || exit 1; \
-	done; echo "MISSING here, and so not tried:$${missing:- nothing}"
+	done; [ -z "$$missing" ] || echo "MISSING here, and so not tried:$$missing"
 test-pythons: TESTS ?= $(OLDEST_TESTS)
 
 test-agents: ## Run the tests of streams and agents on each Python but the one of the other tests

@@ -108,7 +108,7 @@ async def stop_when_left(pieces: AsyncGenerator[Result, None]) -> AsyncGenerator
     """Yield the pieces of a stream, which stops when its reader leaves a web service.
 
     Use it for LangGraph's streams in FastAPI, Starlette and other services on anyio. Each piece is read in a task of
-    its own, so a scope or a time limit of the stream cannot stretch over several pieces.
+    its own, so a scope or a timeout that the stream opens must close before the next piece.
 
     Example:
         ```python

@@ -6,7 +6,7 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from inspect import iscoroutinefunction
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse, hook_config
 from langchain.agents.middleware.types import ExtendedModelResponse
@@ -82,35 +82,57 @@ class SelfRouteMiddleware(AgentMiddleware[SelfRouteState, Any, Any]):
 
     state_schema = SelfRouteState
 
-    def __init__(self, *, retriever: Runnable[Any, Any], documents: Source | None = None, **options: Any) -> None:
+    def __init__(
+        self,
+        *,
+        retriever: Runnable[Any, Any],
+        documents: Source | None = None,
+        routes: Callable[[str], bool] | None = None,
+        otherwise: Literal["agent"] | None = None,
+        name: str | None = None,
+        **options: Any,
+    ) -> None:
         """Read through a retriever.
 
         Args:
             retriever: Finds the passages.
             documents: Where whole documents come from, as in `SelfRouteChain`.
-            **options: `routes`, a function that takes the text of a user's message and returns whether it is a
-                question; None for all but small talk. It is not asked about a message without a letter or a digit, for
-                which nothing can be found. `otherwise`: with `"agent"`, the agent answers by itself where the documents
-                hold nothing; None for the chain's refusal. `name`, which tells two in one agent apart. The others are
-                options of `SelfRouteChain`, but for its models.
+            routes: Takes the text of a user's message and returns whether it is a question; None for all but small
+                talk. It is not asked about a message without a letter or a digit, for which nothing can be found.
+            otherwise: With `"agent"`, the agent answers by itself where the documents hold nothing; None for the
+                chain's refusal.
+            name: Tells two in one agent apart; None for the name of the class.
+            **options: Options of `SelfRouteChain`, but for its models.
 
         Raises:
             ConfigurationError: The parts cannot work together, or a model is passed: the agent has it.
         """
-        own = _own_options(options)
-        self._set_up(SelfRouteChain(retriever=retriever, llm=_NO_MODEL, documents=documents, **options), options, **own)
+        _refuse_models(options)
+        chain = SelfRouteChain(retriever=retriever, llm=_NO_MODEL, documents=documents, **options)
+        self._set_up(chain, options, routes=routes, otherwise=otherwise, name=name)
 
     @classmethod
-    def from_vectorstore(cls, vectorstore: VectorStore, **options: Any) -> Self:
+    def from_vectorstore(
+        cls,
+        vectorstore: VectorStore,
+        *,
+        routes: Callable[[str], bool] | None = None,
+        otherwise: Literal["agent"] | None = None,
+        name: str | None = None,
+        **options: Any,
+    ) -> Self:
         """Read a vector store.
 
         Args:
             vectorstore: The store that holds the chunks.
-            **options: `routes`, `otherwise` and `name`, as in the constructor, and the arguments of
-                `SelfRouteChain.from_vectorstore` but for the model.
+            routes: As in the constructor.
+            otherwise: As in the constructor.
+            name: As in the constructor.
+            **options: The arguments of `SelfRouteChain.from_vectorstore`, but for the model.
         """
-        own, made = _own_options(options), cls.__new__(cls)
-        made._set_up(SelfRouteChain.from_vectorstore(vectorstore, _NO_MODEL, **options), options, **own)  # noqa: SLF001
+        _refuse_models(options)
+        chain, made = SelfRouteChain.from_vectorstore(vectorstore, _NO_MODEL, **options), cls.__new__(cls)
+        made._set_up(chain, options, routes=routes, otherwise=otherwise, name=name)  # noqa: SLF001
         return made
 
     def _set_up(
@@ -118,9 +140,9 @@ class SelfRouteMiddleware(AgentMiddleware[SelfRouteState, Any, Any]):
         chain: SelfRouteChain,
         options: Mapping[str, Any],
         *,
-        routes: Callable[[str], bool] | None = None,
-        otherwise: str | None = None,
-        name: str | None = None,
+        routes: Callable[[str], bool] | None,
+        otherwise: str | None,
+        name: str | None,
     ) -> None:
         AgentMiddleware.__init__(self)
         if routes is not None:
@@ -226,8 +248,7 @@ class SelfRouteMiddleware(AgentMiddleware[SelfRouteState, Any, Any]):
         return ExtendedModelResponse(response, Command(update={**clear, **self._reading.updates(None)}))
 
 
-def _own_options(options: dict[str, Any]) -> dict[str, Any]:
-    """Take the middleware's own options out of all, and check that no model is among the others."""
+def _refuse_models(options: Mapping[str, Any]) -> None:
     for name in ("llm", "long_context_llm"):
         if name in options:
             msg = f"{name} is the agent's model: leave it out"
@@ -235,7 +256,6 @@ def _own_options(options: dict[str, Any]) -> dict[str, Any]:
     if options.get("answerability") == "structured":
         msg = "the agent's response_format has its model fill in a report: leave answerability='structured' out"
         raise ConfigurationError(msg)
-    return {name: options.pop(name) for name in ("routes", "otherwise", "name") if name in options}
 
 
 class _NoModel(Runnable[Any, Any]):

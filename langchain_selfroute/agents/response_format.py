@@ -90,7 +90,7 @@ class ResponseFormat:
             raise StructuredOutputValidationError(name, error, message) from error
 
     def _parse(self, answer: str) -> Any:
-        spec = ProviderStrategy(cast("Any", self._strategy.schema)).schema_spec
+        spec = cast("ProviderStrategy[Any]", self._strategy).schema_spec
         return ProviderStrategyBinding.from_schema_spec(spec).parse(AIMessage(answer))
 
     def report_in(self, text: str) -> Mapping[str, Any] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -41,15 +42,11 @@ class Turn(TypedDict):
     usage: Mapping[str, Any]
 
 
-def _merged(turns: Mapping[str, Turn | None], others: Mapping[str, Turn | None]) -> Mapping[str, Turn | None]:
-    return {**turns, **others}
-
-
 class SelfRouteState(AgentState[Any]):
     """The state of an agent with this middleware; the turns are those of each middleware, by its name."""
 
     selfroute: NotRequired[SelfRouteReport | None]
-    selfroute_turns: NotRequired[Annotated[Mapping[str, Turn | None], PrivateStateAttr, _merged]]
+    selfroute_turns: NotRequired[Annotated[Mapping[str, Turn | None], PrivateStateAttr, operator.or_]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +71,7 @@ class Reading:
 
 
 class RoutedResponse(ModelResponse[Any]):
-    """A response of which the state has the report."""
+    """A response whose report is in the state."""
 
 
 def turn_in(state: Any, name: str) -> Turn | None:

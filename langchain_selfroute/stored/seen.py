@@ -9,6 +9,7 @@ from typing import Any
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableBranch, RunnableParallel, RunnableSequence, RunnableWithFallbacks
 from langchain_core.runnables.base import RunnableBindingBase
+from langchain_core.runnables.configurable import DynamicRunnable
 from langchain_core.vectorstores import VectorStoreRetriever
 
 from langchain_selfroute.stored.searches import KINDS
@@ -41,8 +42,8 @@ def _innermost(bound: Any) -> Any:
 
 def _held_by(retriever: Any) -> Iterable[Any]:
     """Return what may search for a retriever: the parts of LangChain's runnables, and what retrievers hold."""
-    if isinstance(retriever, RunnableBindingBase):
-        return [retriever.bound]
+    if isinstance(retriever, RunnableBindingBase | DynamicRunnable):
+        return [retriever.bound if isinstance(retriever, RunnableBindingBase) else retriever.default]
     if isinstance(retriever, BaseRetriever):
         return chain.from_iterable(one if isinstance(one, list) else [one] for one in vars(retriever).values())
     if isinstance(retriever, RunnableSequence):

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import chromadb
 import httpx
 import httpx2
 import mcp
@@ -195,6 +196,10 @@ async def test_mcp_keeps_its_index_when_files_are_asked_by_another_name(run: Run
         run("ask", "reports", "-q", QUESTION, "--embeddings", "any", "--store", "kept")
         told = (await client.call_tool("ask", {"question": QUESTION})).structured_content
     assert (told["answer"], told["citations"][0]["source"]) == (ANSWER, "ferry.md")
+    write("reports/ferry.md", "The ferry is gone.")
+    run("ask", "reports", "-q", QUESTION, "--embeddings", "any", "--store", "kept")
+    (kept,) = chromadb.PersistentClient("kept").list_collections()
+    assert set(kept.get()["documents"] or ()) == {"The ferry is gone."}
 
 
 @pytest.mark.parametrize("step", ["the draft", "whole documents", "writing"])

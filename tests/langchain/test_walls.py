@@ -313,6 +313,7 @@ async def test_search_arguments_may_hide_something(search: Any, mode: str) -> No
     wrapped = (
         *(ensemble(inner), queries(inner), queries(ensemble(plain, inner)), ensemble(mine, inner)),
         *(inner.with_fallbacks([inner]), plain.with_fallbacks([plain.bind(**search).with_retry()])),
+        inner.configurable_fields(search_kwargs=ConfigurableField(id="search")) | RunnableLambda(_as_found),
         *(inner | RunnableLambda(_as_found), RunnableParallel(found=inner).pick("found")),
         RunnableLambda(_rewritten) | RunnableBranch((bool, plain.bind(**search)), mine),
     )

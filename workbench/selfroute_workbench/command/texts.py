@@ -39,6 +39,11 @@ class Text:
         """A digest of the name, the path and the content."""
         return hashlib.sha256(f"{self.source}\0{self.path}\0{self.text}".encode()).hexdigest()[:32]
 
+    @cached_property
+    def version(self) -> str:
+        """A digest of the content."""
+        return hashlib.sha256(self.text.encode()).hexdigest()[:32]
+
     def find(self, piece: str, *, near: int) -> tuple[int, int] | None:
         """Return where a piece of the text begins and ends; None if it does not hold it."""
         if self.text.startswith(piece, near):
@@ -83,7 +88,7 @@ def split(text: Text) -> list[Document]:
     Their ids are others for another content; models see the title, and not the names of folders.
     """
     named = {"source": text.source, "path": text.path or text.source, "title": Path(text.source).name}
-    passages = make_splitter().create_documents([text.text], [{**named, "text_key": text.key}])
+    passages = make_splitter().create_documents([text.text], [{**named, "text_key": text.key, "version": text.version}])
     for number, passage in enumerate(passages):
         passage.id = f"{text.key}-{number}"
     return passages

@@ -80,8 +80,8 @@ class VectorLibrary(Library):
                 self.store.add_documents(list(page))
             on_progress(len(page))
         for text in {self.texts[passage.metadata["source"]] for passage in passages}:
-            same = [{"path": text.path or text.source}, {"source": text.source}]  # `selfroute mcp` names it otherwise
-            self.store.delete(where={"$and": [*same, {"text_key": {"$ne": text.key}}]})
+            # The same version may be there under another name, as `selfroute mcp` has it.
+            self.store.delete(where={"$and": [{"path": text.path or text.source}, {"version": {"$ne": text.version}}]})
 
 
 def _open(embeddings: str, folder: Path | None) -> tuple[ClientAPI, str]:
@@ -89,7 +89,7 @@ def _open(embeddings: str, folder: Path | None) -> tuple[ClientAPI, str]:
     settings = Settings(anonymized_telemetry=False)
     if folder is None:
         return chromadb.EphemeralClient(settings), f"selfroute-{uuid4().hex}"
-    made_with = f"LangChain {embeddings} {CHUNK_SIZE} {CHUNK_OVERLAP} {SEPARATORS} named"
+    made_with = f"LangChain {embeddings} {CHUNK_SIZE} {CHUNK_OVERLAP} {SEPARATORS} versions"
     try:
         make_folder(folder)
         client = chromadb.PersistentClient(folder.resolve(), settings)
