@@ -105,12 +105,16 @@ def words(text: str) -> list[str]:
 
 def joined(*found: list[Document]) -> list[Document]:
     """Join passages of several searches by the sum of their reciprocal ranks."""
-    passages = {passage.page_content: passage for ranking in found for passage in ranking}
+    passages = {_key(passage): passage for ranking in found for passage in ranking}
     scores = dict.fromkeys(passages, 0.0)
     for ranking in found:
         for rank, passage in enumerate(ranking, 61):
-            scores[passage.page_content] += 1 / rank
-    return [passages[text] for text in sorted(scores, key=scores.__getitem__, reverse=True)]
+            scores[_key(passage)] += 1 / rank
+    return [passages[key] for key in sorted(scores, key=scores.__getitem__, reverse=True)]
+
+
+def _key(passage: Document) -> tuple[Any, str]:
+    return passage.metadata["source"], passage.page_content  # two documents may hold the same text
 
 
 def searches_over(documents: dict[str, str], embeddings: Embeddings) -> dict[str, Search]:

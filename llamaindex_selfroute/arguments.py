@@ -72,7 +72,7 @@ _POSTPROCESSORS = Expected(
 )
 check_index = partial(_INDEX.check, "index")
 check_filters = partial(_FILTERS.check, "filters")
-_MEMORY = Expected("a memory", "pass Memory.from_defaults() of llama_index.core.memory", _is_kind(BaseMemory))
+_MEMORY = Expected("a memory", "pass ChatMemoryBuffer.from_defaults() of llama_index.core.memory", _is_kind(BaseMemory))
 check_memory = partial(_MEMORY.check, "memory")
 check_callbacks = partial(_CALLBACKS.check, "callback_manager")
 

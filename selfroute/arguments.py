@@ -110,7 +110,7 @@ _ADVICE: list[tuple[str, ...]] = [
         "skip_condense question_generator rephrase_question return_generated_question get_chat_history",
     ),
     (
-        "pass memory=Memory.from_defaults(token_limit=...) of llama_index.core.memory to engine.as_chat_engine()",
+        "pass memory=ChatMemoryBuffer.from_defaults(token_limit=...) to engine.as_chat_engine()",
         "token_limit",
     ),
     ("call stream() or astream(), and of a chat engine stream_chat() or astream_chat()", "streaming"),

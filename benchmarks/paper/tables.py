@@ -172,8 +172,8 @@ def _k(variant: Variant) -> Cell:
 def _closed_book(study: Study, papers: Collection[str]) -> Table | None:
     if study.closed_book is None:
         return None
-    results, kept = next(iter(study.results.values())), kept_keys(study, SEQUEL["text"])
-    results = [result for result in results if result.key in shared_keys(study) & study.closed_book.keys()]
+    kept, known = kept_keys(study, SEQUEL["text"]), shared_keys(study) & study.closed_book.keys()
+    results = [result for result in next(iter(study.results.values())) if result.key in known]
     rest = [result for result in results if result.key in kept]
     names = list(dict.fromkeys(result.key[0] for result in results))
     rows: list[Cells] = [("questions", *(len({one.key for one in some}) for some in (results, rest)))]

@@ -197,7 +197,7 @@ REFUSED: dict[str, tuple[type[Exception], str]] = {
     "system_prompt": (UnknownOptionError, "instructions="),
     "context_prompt": (UnknownOptionError, "rag_prompt="),
     "node_postprocessors": (UnknownOptionError, "SelfRouteQueryEngine(retriever, ...)"),
-    "token_limit": (UnknownOptionError, "memory=Memory.from_defaults(token_limit=...)"),
+    "token_limit": (UnknownOptionError, "memory=ChatMemoryBuffer.from_defaults(token_limit=...)"),
     "streaming": (UnknownOptionError, "stream_chat() or astream_chat()"),
     "similarity_top_k": (UnknownOptionError, "similarity_top_k= of from_index"),
     "verbose": (UnknownOptionError, "leave it out"),

@@ -96,8 +96,15 @@ def test_store_behind_a_routed_answer(store: Case, mode: str) -> None:
     assert text_of(pieces).strip() in routed.prompt
 
 
+def check_filters(store: Case) -> None:
+    """Skip the laws of filters for a store whose search ignores them: other tests see each filter refused."""
+    if not store.filters("north"):
+        pytest.skip("its search ignores filters")
+
+
 @pytest.mark.parametrize("mode", ["sync", "async"])
 def test_store_filter_holds_on_both_steps(store: Case, mode: str) -> None:
+    check_filters(store)
     ours = cut(numbered("ours"), tenant="north")
     store.add([*cut(numbered("theirs"), tenant="south"), *ours])
     for name, condition in store.filters("north").items():
@@ -107,6 +114,7 @@ def test_store_filter_holds_on_both_steps(store: Case, mode: str) -> None:
 
 
 def test_store_of_two_tenants(store: Case) -> None:
+    check_filters(store)
     texts = {tenant: cut(numbered(tenant), tenant=tenant) for tenant in ("north", "south")}
     mixed = [piece for pair in zip(*texts.values(), strict=False) for piece in pair]
     store.add([*mixed, *(piece for pieces in texts.values() for piece in pieces if piece not in mixed)])
@@ -119,6 +127,7 @@ def test_store_of_two_tenants(store: Case) -> None:
 
 
 def test_store_hides_what_is_behind_the_wall(store: Case) -> None:
+    check_filters(store)
     pieces = cut(numbered("theirs"), source="theirs", tenant="south")
     store.add([*pieces, *cut(numbered("ours"), source="ours", tenant="north")])
     for condition in store.filters("north").values():
